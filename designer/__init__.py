@@ -1,0 +1,46 @@
+"""Cost-optimal networks for training large language models, with a proof.
+
+from designer import design, load_instance
+result = design(load_instance("instances/demo/gpt3-175b-1024.yaml"))
+print(result.status, result.cost_cents, result.gap)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from designer.design import Design
+    from designer.instance.instance import Instance
+    from designer.instance.load import instance_from_document, load_instance
+    from designer.search import Options, design, templates
+    from designer.workload.phases import derive_traffic
+
+__all__ = [
+    "Design",
+    "Instance",
+    "Options",
+    "derive_traffic",
+    "design",
+    "instance_from_document",
+    "load_instance",
+    "templates",
+]
+
+_HOMES = {
+    "Design": "design",
+    "Instance": "instance.instance",
+    "Options": "search",
+    "derive_traffic": "workload.phases",
+    "design": "search",
+    "instance_from_document": "instance.load",
+    "load_instance": "instance.load",
+    "templates": "search",
+}
+
+
+def __getattr__(name: str) -> object:
+    # Solvers and pydantic take a second to import; `designer --help` does not wait for them.
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,365 @@
+"""The templates on an instance's own catalog and demands, and in words how a design differs from each."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from designer.catalog.components import Switch
+from designer.costing.pricing import MediaFinder, Pricing, cost_parts, pieces, with_media
+from designer.fabric.shape import ClosShape, Hosts
+from designer.fabric.templates import NAMES, clos_templates, full_tree_counts
+from designer.fabric.zcube import ROW_HOST_M, ZCubeMedia, ZCubeShape
+from designer.formulation.demand import Needs, unmet
+from designer.formulation.hardware import usable_switches
+from designer.instance.instance import Instance
+from designer.units import usd
+from designer.workload.cuts import CutFunction
+from designer.workload.traffic import Traffic
+
+CABLES = ("cables", "fibres")
+
+
+@dataclass(frozen=True)
+class TemplateDesign:
+    """A template on one switch model, with its cost in cents, counts, and which requirements it falls short of.
+
+    `meets` is None where the arithmetic of the Clos family does not apply. `in_family` says that the search could
+    have found it. `shape` is None for trees too tall to draw.
+    """
+
+    name: str
+    switch: Switch
+    shape: ClosShape | ZCubeShape | None
+    media: ZCubeMedia | None
+    cost_cents: int
+    parts: dict[str, int]
+    counts: dict[str, int]
+    unmet: tuple[str, ...]
+    meets: bool | None
+    in_family: bool
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One template beside the design: `saving` is what the design saves of the template's cost."""
+
+    template: str
+    switch: str
+    cost_cents: int
+    counts: dict[str, int]
+    meets: bool | None
+    saving: float
+    why: str
+
+    def to_document(self) -> dict[str, object]:
+        """The row as plain data, money in USD."""
+        return {
+            "template": self.template,
+            "switch": self.switch,
+            "cost_usd": usd(self.cost_cents),
+            "switches": self.counts["switches"],
+            "links": self.counts["links"],
+            "counts": self.counts,
+            "meets": self.meets,
+            "saving": self.saving,
+            "why": self.why,
+        }
+
+
+def best_templates(
+    instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder | None = None
+) -> list[TemplateDesign]:
+    """Each template in its cheapest variant that meets the instance, or else its cheapest; in the order of `NAMES`."""
+    media = media or MediaFinder(instance.catalog)
+    best: dict[str, TemplateDesign] = {}
+    for candidate in _variants(instance, traffic, pricing, media):
+        held = best.get(candidate.name)
+        if held is None or _rank(candidate) < _rank(held):
+            best[candidate.name] = candidate
+    return [best[name] for name in NAMES if name in best]
+
+
+def _rank(item: TemplateDesign) -> tuple[bool, int]:
+    return item.meets is False, item.cost_cents
+
+
+def _variants(instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> Iterator[TemplateDesign]:
+    cluster, search = instance.cluster, instance.search
+    switches = usable_switches(instance.catalog, cluster.nic, search, pricing)
+    fewest = min(mode.ports for mode in cluster.nic.modes)
+    needs: dict[object, Needs] = {}
+    drawn: set[tuple[str, str]] = set()
+    for mode in cluster.nic.modes:
+        hosts = Hosts(cluster.gpus, cluster.rails, cluster.nic, mode, cluster.management_ports)
+        for name, bare in clos_templates(hosts, fewest, switches):
+            shape = with_media(bare, media, instance.cabling, pricing)
+            if shape is None:
+                continue
+            drawn.add((name, shape.leaf.switch.key))
+            yield _judged(name, shape, instance, traffic, pricing, needs)
+        if mode.ports == 2:
+            for switch in switches:
+                yield from _zcubes(instance, hosts, switch, pricing, media)
+        if mode.ports == fewest:
+            for switch in switches:
+                if ("fat-tree", switch.key) not in drawn:
+                    yield from _tall_tree(instance, hosts, switch, pricing, media)
+
+
+def _judged(
+    name: str,
+    shape: ClosShape,
+    instance: Instance,
+    traffic: Traffic,
+    pricing: Pricing,
+    known: dict[object, Needs],
+) -> TemplateDesign:
+    search, layout = instance.search, shape.layout
+    short: list[str] = []
+    if traffic.needs_joined_rails() and layout.rails < traffic.rails:
+        short.append("traffic from rail to rail has no path")
+    else:
+        key = (layout, shape.hosts.nic_mode)
+        if key not in known:
+            cuts = CutFunction(traffic, layout)
+            known[key] = Needs(cuts, instance.requirements, shape.hosts.planes, shape.hosts.gbps)
+        short += unmet(shape, known[key], ecmp=instance.requirements.routing == "ecmp")
+    outside = _outside_family(shape, instance, traffic)
+    parts = cost_parts(shape, pricing)
+    counts = shape.counts() | _pieces_of(shape, instance)
+    reasons = (*short, *outside)
+    return TemplateDesign(
+        name,
+        shape.leaf.switch,
+        shape,
+        None,
+        sum(parts.values()),
+        parts,
+        counts,
+        reasons,
+        not reasons,
+        in_family=not outside,
+    )
+
+
+def _outside_family(shape: ClosShape, instance: Instance, traffic: Traffic) -> list[str]:
+    """Search options that exclude the template."""
+    search, layout = instance.search, shape.layout
+    found: list[str] = []
+    if layout.mixed and search.leaf_sharing != "any" and not traffic.needs_joined_rails():
+        found.append(f"it splits rails over leaves, search.leaf_sharing is {search.leaf_sharing}")
+    shares = not layout.mixed and layout.rails > 1 and shape.down >= 2 * layout.per_rail
+    if shares and search.leaf_sharing == "none":
+        found.append("rails share a leaf, search.leaf_sharing is none")
+    if shape.tiers > search.max_tiers:
+        found.append(f"it has {shape.tiers} tiers, search.max_tiers is {search.max_tiers}")
+    if search.planes is not None and shape.hosts.planes not in search.planes:
+        found.append(f"it has {shape.hosts.planes} planes, search.planes is {search.planes}")
+    if search.leaf.down is not None and shape.down != search.leaf.down:
+        found.append(f"its leaves have {shape.down} ports down, search.leaf.down is {search.leaf.down}")
+    if search.leaf.up is not None and shape.uplinks != search.leaf.up:
+        found.append(f"its leaves have {shape.uplinks} uplinks, search.leaf.up is {search.leaf.up}")
+    return found
+
+
+def _pieces_of(shape: ClosShape, instance: Instance) -> dict[str, int]:
+    bought: Counter[str] = Counter()
+    if shape.media is not None:
+        tally = shape.tally()
+        for name in ("host", "leaf_spine", "spine_core"):
+            medium = getattr(shape.media, name)
+            if medium is not None:
+                bought += pieces(tally[name], medium)
+    return piece_counts(bought, instance)
+
+
+def piece_counts(bought: Counter[str], instance: Instance) -> dict[str, int]:
+    """Cables and transceivers among the pieces bought."""
+    catalog = instance.catalog
+    return {
+        "cables": sum(count for key, count in bought.items() if key in catalog.cables or key in catalog.fibres),
+        "transceivers": sum(count for key, count in bought.items() if key in catalog.transceivers),
+    }
+
+
+def _zcubes(
+    instance: Instance, hosts: Hosts, switch: Switch, pricing: Pricing, media: MediaFinder
+) -> Iterator[TemplateDesign]:
+    for mode in switch.modes_at(hosts.gbps):
+        shape = ZCubeShape(hosts, switch, mode)
+        chosen = None if shape.problems() else _zcube_media(shape, instance, pricing, media)
+        if chosen is None:
+            continue
+        tally = shape.tally()
+        used = {"row": chosen.row, "column": chosen.column, "row-column": chosen.between}
+        host = sum(pricing.class_cents(tally[name], used[name]) for name in ("row", "column"))
+        parts = {
+            "leaf": shape.switches * pricing.switch_cents(switch),
+            "host": host,
+            "leaf_leaf": pricing.class_cents(tally["row-column"], chosen.between),
+        }
+        bought: Counter[str] = Counter()
+        for name, medium in used.items():
+            bought += pieces(tally[name], medium)
+        counts = shape.counts() | piece_counts(bought, instance)
+        yield TemplateDesign(
+            "zcube", switch, shape, chosen, sum(parts.values()), parts, counts, (), None, in_family=False
+        )
+
+
+def _zcube_media(shape: ZCubeShape, instance: Instance, pricing: Pricing, media: MediaFinder) -> ZCubeMedia | None:
+    hosts, tally, cabling = shape.hosts, shape.tally(), instance.cabling
+    nic_end = (hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode))
+    end = (shape.switch.cage, shape.mode.ports_per_cage)
+    single = [item for item in media.between(nic_end, end, hosts.gbps, ROW_HOST_M) if item.bundle == 1]
+    column_options = [item for item in media.between(nic_end, end, hosts.gbps, cabling.host_m) if item.bundle == 1]
+    between = [item for item in media.between(end, end, hosts.gbps, cabling.leaf_spine_m) if item.bundle == 1]
+    pairs = [
+        (row, column)
+        for row in single
+        for column in column_options
+        # Both ports of a NIC with one socket go through the same module.
+        if hosts.nic.cages_per_nic > 1 or (row.kind == "optics" and row.per_lower_cage == column.per_lower_cage)
+    ]
+    if not pairs or not between:
+        return None
+    row, column = min(
+        pairs,
+        key=lambda pair: pricing.class_cents(tally["row"], pair[0]) + pricing.class_cents(tally["column"], pair[1]),
+    )
+    chosen = min(between, key=lambda item: pricing.class_cents(tally["row-column"], item))
+    return ZCubeMedia(row, column, cabling.host_m, chosen, cabling.leaf_spine_m)
+
+
+def _tall_tree(
+    instance: Instance, hosts: Hosts, switch: Switch, pricing: Pricing, media: MediaFinder
+) -> Iterator[TemplateDesign]:
+    """A full tree of four or more tiers: counted and priced, not drawn."""
+    for mode in switch.modes_at(hosts.gbps):
+        radix, per_cage = switch.radix(mode), mode.ports_per_cage
+        tree = full_tree_counts(hosts.gpus, radix)
+        end, cabling = (switch.cage, per_cage), instance.cabling
+        nic_end = (hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode))
+        host = next(iter(media.between(nic_end, end, hosts.gbps, cabling.host_m)), None)
+        inner = next(iter(media.between(end, end, hosts.gbps, cabling.spine_core_m)), None)
+        if tree.tiers < 4 or radix < 4 or host is None or inner is None:
+            continue
+        cages = -(-hosts.gpus // per_cage)
+        lower, upper, link = pricing.medium_cents(host)
+        nic_cages = -(-hosts.gpus // hosts.nic.nics_per_cage) * min(hosts.nic.cages_per_nic, hosts.nic_mode.ports)
+        host_cents = lower * nic_cages + upper * cages + link * hosts.gpus
+        lower, upper, link = pricing.medium_cents(inner)
+        inner_cents = (tree.tiers - 1) * ((lower + upper) * cages + link * hosts.gpus)
+        parts = {"leaf": tree.switches * pricing.switch_cents(switch), "host": host_cents, "leaf_spine": inner_cents}
+        planes = hosts.planes
+        between = (tree.tiers - 1) * hosts.gpus * planes
+        counts = {
+            "switches": tree.switches * planes,
+            "leaf": 2 * hosts.gpus // radix * planes,
+            "spine": 0,
+            "core": 0,
+            "fabrics": planes,
+            "planes": planes,
+            "links": tree.links * planes,
+            "endpoint_links": hosts.gpus * planes,
+            "leaf_leaf_links": 0,
+            "leaf_spine_links": between,
+            "spine_core_links": 0,
+            "cables": tree.links * planes,
+            "transceivers": 2 * ((tree.tiers - 1) * cages + cages) * planes,
+        }
+        short = f"it has {tree.tiers} tiers, search.max_tiers is {instance.search.max_tiers}"
+        for name in ("fat-tree", "rail-optimized"):
+            yield TemplateDesign(
+                name, switch, None, None, sum(parts.values()) * planes, parts, counts, (short,), False, in_family=False
+            )
+
+
+def comparison_rows(
+    instance: Instance, traffic: Traffic, pricing: Pricing, shape: ClosShape, known: list[TemplateDesign]
+) -> list[ComparisonRow]:
+    """The templates beside the design `shape`, cheapest saving last, each with the difference in words."""
+    parts = cost_parts(shape, pricing)
+    cost = sum(parts.values())
+    rows = [
+        ComparisonRow(
+            item.name,
+            item.switch.key,
+            item.cost_cents,
+            item.counts,
+            item.meets,
+            1 - cost / item.cost_cents if item.cost_cents else 0.0,
+            _why(item, shape, parts, instance, traffic),
+        )
+        for item in known
+    ]
+    return sorted(rows, key=lambda row: -row.saving)
+
+
+def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], instance: Instance, traffic: Traffic) -> str:
+    """What the design does differently from a template and what each difference is worth, largest first."""
+    if isinstance(item.shape, ClosShape) and replace(item.shape, media=None) == replace(shape, media=None):
+        return "the same network"
+    total = item.cost_cents
+    sentences: list[tuple[int, str]] = []
+    switches = ("leaf", "spine", "core")
+    before = sum(item.parts.get(name, 0) for name in switches)
+    saved = before - sum(parts.get(name, 0) for name in switches)
+    counts = shape.counts()
+    here = ", ".join(f"{counts[tier]} {tier}" for tier in switches if counts[tier])
+    there = ", ".join(f"{item.counts[tier]} {tier}" for tier in switches if item.counts[tier])
+    if (counts["switches"], shape.leaf.switch) != (item.counts["switches"], item.switch):
+        models = "" if shape.leaf.switch == item.switch else f" ({shape.leaf.switch.key} leaves for {item.switch.key})"
+        sentences.append((saved, f"{here} in place of {there}{models}: {_percent(saved, total)}"))
+    upper = ("leaf_spine", "leaf_leaf", "spine_core")
+    saved = sum(item.parts.get(name, 0) for name in upper) - sum(parts.get(name, 0) for name in upper)
+    links_here = counts["leaf_spine_links"] + counts["spine_core_links"]
+    links_there = item.counts["links"] - item.counts["endpoint_links"]
+    if links_here != links_there:
+        reason = oversubscription(shape, instance, traffic)
+        because = f", {reason}" if reason and saved > 0 else ""
+        sentences.append(
+            (saved, f"{links_here:,} links between switches for {links_there:,}{because}: {_percent(saved, total)}")
+        )
+    saved = item.parts.get("host", 0) - parts["host"]
+    if saved:
+        sentences.append((saved, f"host cabling: {_percent(saved, total)}"))
+    sentences.sort(key=lambda pair: -pair[0])
+    words = "; ".join(sentence for _, sentence in sentences)
+    if item.meets is False:
+        words = f"falls short: {item.unmet[0]}" + (f"; {words}" if words else "")
+    return words or "the same switches and links"
+
+
+def _percent(saved: int, total: int) -> str:
+    if total == 0:
+        return "0 %"
+    return f"{-100 * saved / total:+.1f} %".replace("-", "−")
+
+
+def oversubscription(shape: ClosShape, instance: Instance, traffic: Traffic) -> str:
+    """In words: how far the leaves of a design are oversubscribed, and which traffic allows it."""
+    if shape.spines is None or shape.leaf.up_mode is None:
+        return "no uplinks, as each fabric is one switch"
+    ratio = shape.down * shape.hosts.gbps / (shape.uplinks * shape.leaf.up_mode.gbps)
+    if ratio <= 1.001:
+        return ""
+    cuts = CutFunction(traffic, shape.layout)
+    crossing = sorted(
+        {
+            phase.name
+            for phase in traffic.network_phases
+            for step in phase.steps
+            if cuts.phase_leaf(phase, step, shape.down) > 0
+        }
+    )
+    allowed = f"only {' and '.join(crossing)} leave a leaf" if crossing else "no traffic leaves a leaf"
+    floors = {phase.floor for phase in traffic.network_phases if phase.name in crossing}
+    at = f" at {min(floors):g} of line rate" if floors and min(floors) < 1 else ""
+    return f"leaves oversubscribed {ratio:.1f}:1 as {allowed}{at}"
+
+
+def paper_tree(endpoints: int, radix: int) -> dict[str, int]:
+    """Closed-form counts of a full any-to-any tree, as a plain mapping."""
+    tree = full_tree_counts(endpoints, radix)
+    return {"tiers": tree.tiers, "switches": tree.switches, "links": tree.links, "transceivers": tree.transceivers}

@@ -1,0 +1,150 @@
+"""The bill of materials of a fabric, counted from its nodes and ports: what is bought, for which links, at what price.
+
+A cage counts once, however many links leave it; a splitter cable counts once, however many lanes it has.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from designer.catalog.components import Catalog
+from designer.catalog.media import item_unit
+from designer.costing.pricing import Pricing
+from designer.fabric.fabric import GPU, LINK_CLASSES, Column, Fabric
+from designer.units import usd
+
+CABLE_SECTIONS = ("cables", "fibres")
+SWITCH_CLASSES = {2: "leaf", 3: "spine", 4: "core"}
+
+
+@dataclass(frozen=True)
+class BillLine:
+    """One line: `quantity` pieces of a component for a class of links or a tier, with price, power and origin."""
+
+    item: str
+    section: str
+    description: str
+    used_for: str
+    quantity: int
+    unit_cents: int
+    unit_power_w: float
+    unit_energy_cents: int
+    price_assumed: bool
+    power_assumed: bool
+    source: str
+    date: str
+
+    @property
+    def total_cents(self) -> int:
+        """What the line adds to the objective."""
+        return self.quantity * (self.unit_cents + self.unit_energy_cents)
+
+    def to_document(self) -> dict[str, object]:
+        """The line as plain data, money in USD."""
+        return {
+            "item": self.item,
+            "section": self.section,
+            "description": self.description,
+            "used_for": self.used_for,
+            "quantity": self.quantity,
+            "unit_usd": usd(self.unit_cents),
+            "unit_energy_usd": usd(self.unit_energy_cents),
+            "unit_power_w": self.unit_power_w,
+            "total_usd": usd(self.total_cents),
+            "price_assumed": self.price_assumed,
+            "power_assumed": self.power_assumed,
+            "source": self.source,
+            "date": self.date,
+        }
+
+
+@dataclass(frozen=True)
+class Bill:
+    """All lines, and what they add up to."""
+
+    lines: tuple[BillLine, ...]
+
+    @property
+    def total_cents(self) -> int:
+        """The objective: purchase, and energy where the objective counts it."""
+        return sum(line.total_cents for line in self.lines)
+
+    @property
+    def capex_cents(self) -> int:
+        """The purchase alone."""
+        return sum(line.quantity * line.unit_cents for line in self.lines)
+
+    @property
+    def energy_cents(self) -> int:
+        """The energy alone; 0 where the objective does not count it."""
+        return self.total_cents - self.capex_cents
+
+    @property
+    def assumed_cents(self) -> int:
+        """The part of the purchase whose prices no source published."""
+        return sum(line.quantity * line.unit_cents for line in self.lines if line.price_assumed)
+
+    @property
+    def power_w(self) -> float:
+        """Power of all pieces."""
+        return sum(line.quantity * line.unit_power_w for line in self.lines)
+
+    def pieces(self, *sections: str) -> int:
+        """Pieces bought of these sections of the catalog."""
+        return sum(line.quantity for line in self.lines if line.section in sections)
+
+
+def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bill:
+    """The bill of `fabric` at the prices of `catalog`.
+
+    Raises:
+        CatalogError: the fabric names a component that the catalog does not hold.
+    """
+    quantity: Counter[tuple[str, str, float]] = Counter()
+    nodes, links = fabric.nodes, fabric.links
+    switches = nodes.model >= 0
+    for kind, model in zip(*_pairs(nodes.kind[switches], nodes.model[switches]), strict=True):
+        count = int(((nodes.kind == kind) & (nodes.model == model)).sum())
+        quantity[fabric.models[model], SWITCH_CLASSES[kind], 0.0] += count
+    classes = fabric.link_class()
+    for class_, medium in zip(*_pairs(classes, links.medium), strict=True):
+        chosen = (classes == class_) & (links.medium == medium)
+        use, used_for = fabric.media[medium], LINK_CLASSES[class_]
+        if use.per_link:
+            quantity[use.per_link, used_for, use.length_m] += int(chosen.sum())
+        if use.per_upper_cage:
+            quantity[use.per_upper_cage, used_for, use.length_m] += _cages(links.b[chosen], links.b_cage[chosen])
+        if use.per_lower_cage:
+            node = links.a[chosen]
+            # NICs of one server may share a socket: the first of them stands for it.
+            node = np.where(nodes.kind[node] == GPU, node - node % fabric.gpus_per_cage, node)
+            quantity[use.per_lower_cage, used_for, use.length_m] += _cages(node, links.a_cage[chosen])
+    return Bill(tuple(_line(catalog, pricing, *key, count) for key, count in quantity.items()))
+
+
+def _pairs(one: Column, other: Column) -> tuple[list[int], list[int]]:
+    pairs = np.unique(np.stack([one, other]), axis=1)
+    return pairs[0].tolist(), pairs[1].tolist()
+
+
+def _cages(node: Column, cage: Column) -> int:
+    return len(np.unique(node * (int(cage.max(initial=0)) + 1) + cage))
+
+
+def _line(catalog: Catalog, pricing: Pricing, item: str, used_for: str, length_m: float, count: int) -> BillLine:
+    unit = item_unit(catalog, item, length_m)
+    return BillLine(
+        item,
+        unit.section,
+        unit.description,
+        used_for,
+        count,
+        unit.price_cents,
+        unit.power_w,
+        pricing.energy_cents(unit.power_w),
+        unit.price_assumed,
+        unit.power_assumed,
+        unit.source,
+        unit.date,
+    )

@@ -1,0 +1,194 @@
+"""`Design`: the answer, complete: what to buy, what it costs, how far from proven optimal, the network itself.
+
+A design file holds everything that a check needs: cluster, requirements, traffic, the fabric link by link, the bill,
+and the catalog entries that priced it.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from designer.catalog import Catalog, catalog_document
+from designer.comparison import ComparisonRow
+from designer.costing.bill import CABLE_SECTIONS, Bill
+from designer.fabric.fabric import Fabric
+from designer.fabric.pairs import worst_leaf_pair
+from designer.fabric.shape import ClosShape
+from designer.files import write_text_atomically
+from designer.instance.instance import Instance
+from designer.units import usd
+from designer.workload.traffic import Traffic
+
+SCHEMA_VERSION = 1
+FAMILY = "Clos networks of one switch model and mode per tier"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How a design came about. `termination` is the search's own word; `wall_s` its seconds."""
+
+    solver: str
+    termination: str
+    seed: int
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Design:
+    """A network for an instance. Money in cents; `bound_cents` holds for every network of `searched`."""
+
+    name: str
+    status: str
+    objective: str
+    cost_cents: int
+    bound_cents: int
+    searched: str
+    counts: dict[str, int]
+    fabric: Fabric
+    bill: Bill
+    traffic: Traffic
+    comparison: list[ComparisonRow]
+    worst_leaf_pair: float
+    provenance: Provenance
+    shape: ClosShape
+    instance: Instance
+
+    @staticmethod
+    def of(
+        instance: Instance,
+        traffic: Traffic,
+        shape: ClosShape,
+        fabric: Fabric,
+        bill: Bill,
+        bound_cents: int,
+        comparison: list[ComparisonRow],
+        provenance: Provenance,
+    ) -> "Design":
+        """The design of a drawn and priced shape."""
+        counts = fabric.counts() | {
+            "cables": bill.pieces(*CABLE_SECTIONS),
+            "transceivers": bill.pieces("transceivers"),
+        }
+        status = "optimal" if bound_cents >= bill.total_cents else "feasible"
+        return Design(
+            instance.name,
+            status,
+            instance.objective,
+            bill.total_cents,
+            bound_cents,
+            searched_family(instance),
+            counts,
+            fabric,
+            bill,
+            traffic,
+            comparison,
+            worst_leaf_pair(fabric),
+            provenance,
+            shape,
+            instance,
+        )
+
+    @property
+    def gap(self) -> float:
+        """(cost - bound) / cost over the networks of `searched`."""
+        return (self.cost_cents - self.bound_cents) / self.cost_cents if self.cost_cents else 0.0
+
+    @cached_property
+    def power_w(self) -> float:
+        """Power of switches and modules."""
+        return self.bill.power_w
+
+    def to_document(self) -> dict[str, Any]:
+        """The design as plain data, as the design file holds it."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "name": self.name,
+            "status": self.status,
+            "objective": self.objective,
+            "cost_usd": usd(self.cost_cents),
+            "lower_bound_usd": usd(self.bound_cents),
+            "gap": self.gap,
+            "searched": self.searched,
+            "any_topology_bound_usd": None,
+            "capex_usd": usd(self.bill.capex_cents),
+            "energy_usd": usd(self.bill.energy_cents),
+            "assumed_usd": usd(self.bill.assumed_cents),
+            "power_w": self.power_w,
+            "counts": self.counts,
+            "worst_leaf_pair": self.worst_leaf_pair,
+            "bill_of_materials": [line.to_document() for line in self.bill.lines],
+            "comparison": [row.to_document() for row in self.comparison],
+            "traffic": traffic_document(self.traffic),
+            "requirements": self.instance.requirements.model_dump(mode="json"),
+            "energy": self.instance.energy.model_dump(mode="json"),
+            "cluster": _cluster_document(self.instance),
+            "instance": self.instance.document,
+            "catalog": catalog_document(self.instance.catalog, used_components(self)),
+            "provenance": {"version": package_version(), **asdict(self.provenance)},
+            "fabric": self.fabric.to_document(),
+        }
+
+    def save(self, path: Path | str) -> None:
+        """Writes the design file, whole or not at all.
+
+        Raises:
+            OutputError: the path cannot be written.
+        """
+        write_text_atomically(path, json.dumps(self.to_document(), separators=(",", ":"), allow_nan=False) + "\n")
+
+
+def package_version() -> str:
+    """Version of this package."""
+    try:
+        return version("designer")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def searched_family(instance: Instance) -> str:
+    """In words, the set of networks that the bound of a design speaks of."""
+    search = instance.search
+    parts = [FAMILY, f"up to {search.max_tiers} tiers"]
+    parts.append("uniform bundles" if instance.requirements.symmetric_uplinks else "bundles that differ by one link")
+    parts.append(
+        {"none": "a rail to a leaf", "whole-rails": "whole rails on a leaf", "any": "rails mixed on leaves"}[
+            search.leaf_sharing
+        ]
+    )
+    if search.switches:
+        parts.append(f"switches {', '.join(search.switches)}")
+    if search.protocols:
+        parts.append("/".join(search.protocols))
+    return ", ".join(parts)
+
+
+def used_components(design: Design) -> set[str]:
+    """Catalog keys that the design, its hosts and its bill name."""
+    cluster = design.instance.cluster
+    return {line.item for line in design.bill.lines} | {cluster.nic.key, cluster.gpu.key} | set(design.fabric.models)
+
+
+def subset(catalog: Catalog, keys: set[str]) -> dict[str, Any]:
+    """The entries of `keys` as a catalog document."""
+    return catalog_document(catalog, keys)
+
+
+def traffic_document(traffic: Traffic) -> dict[str, Any]:
+    """Phases with their steps as plain data."""
+    return {**asdict(traffic), "phases": [asdict(phase) for phase in traffic.phases]}
+
+
+def _cluster_document(instance: Instance) -> Mapping[str, Any]:
+    cluster = instance.cluster
+    return {
+        "gpus": cluster.gpus,
+        "gpu": cluster.gpu.key,
+        "nic": cluster.nic.key,
+        "hb_domain": cluster.hb_domain,
+        "rails": cluster.rails,
+        "management_ports": cluster.management_ports,
+    }

@@ -1,0 +1,416 @@
+"""Runs the Clos program over every choice of hardware, best bound first, until nothing cheaper can be left.
+
+For each choice of planes, rails of a fabric, tiers, switch models, port modes and cabling a closed bound says what any
+of its networks costs at least: whole switches for the ports that the needs ask for, every link and occupied cage. A
+choice whose bound reaches the best design so far is closed without a solve; the others are solved to proven optimality
+below that cost.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from designer.catalog.components import PortMode
+from designer.costing.pricing import MediaFinder, Pricing, shape_cents
+from designer.fabric.shape import ClosShape, Cores, Hosts, Media, Spines, Tier, leaf_sizes
+from designer.formulation.clos import Answer, ClosProgram, Hardware, LeafOption, LostNeed, Rules
+from designer.formulation.demand import Needs, links_for, whole_links
+from designer.formulation.hardware import LeafKind, TierKind, leaf_kinds, tiers_above, usable_switches
+from designer.instance.instance import Instance
+from designer.workload.cuts import CutFunction, Layout, layouts
+from designer.workload.traffic import Traffic
+
+Report = Callable[[int | None, int | None], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop and how to solve. `gap` is the relative gap that is good enough; `should_stop` is asked often."""
+
+    time_limit_s: float = math.inf
+    gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    should_stop: Callable[[], bool] = lambda: False
+
+
+@dataclass
+class Proposal:
+    """The cheapest shape found and what is proven over the family. Costs in cents; None where there is none.
+
+    `termination` is optimal, gap, time_limit, interrupted or infeasible.
+    """
+
+    shape: ClosShape | None
+    cost_cents: int | None
+    bound_cents: int | None
+    termination: str
+    solves: int = 0
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """One choice of planes and endpoint order, with its needs."""
+
+    hosts: Hosts
+    layout: Layout
+    needs: Needs
+
+    @property
+    def fabrics(self) -> int:
+        return self.hosts.planes * -(-self.hosts.rails // self.layout.rails)
+
+
+@dataclass
+class _Group:
+    """Options on one choice of hardware, and the least that any of its networks costs."""
+
+    part: _Slice
+    hardware: Hardware
+    options: list[LeafOption]
+    bound_cents: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bound_cents = min(option.bound_cents for option in self.options)
+
+
+class ClosSearch:
+    """The search over the Clos family for one instance."""
+
+    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+        self.instance, self.traffic = instance, traffic
+        self.pricing, self.media = pricing, media
+        cluster, search = instance.cluster, instance.search
+        self.switches = usable_switches(instance.catalog, cluster.nic, search, pricing)
+        self.best: ClosShape | None = None
+        self.best_cents: int | None = None
+        self.solves = 0
+
+    def run(self, limits: Limits, start: ClosShape | None = None, report: Report | None = None) -> Proposal:
+        """Search until proven, or until a limit; `start` is a shape with media that meets the requirements."""
+        deadline = time.monotonic() + limits.time_limit_s
+        if start is not None:
+            self._take(start, shape_cents(start, self.pricing))
+        slices = list(self._slices())
+        for part in slices:
+            self._single_tier(part)
+        open_bound = math.inf  # the least that networks not looked at can cost
+        termination = "optimal"
+        for tiers in range(2, self.instance.search.max_tiers + 1):
+            groups = sorted(self._groups(slices, tiers), key=lambda group: group.bound_cents)
+            for number, group in enumerate(groups):
+                if self.best_cents is not None and group.bound_cents >= self.best_cents * (1 - limits.gap):
+                    open_bound = min([open_bound, *(rest.bound_cents for rest in groups[number:])])
+                    break
+                left_s = deadline - time.monotonic()
+                if limits.should_stop() or left_s <= 0:
+                    open_bound = min([open_bound, *(rest.bound_cents for rest in groups[number:])])
+                    termination = "interrupted" if limits.should_stop() else "time_limit"
+                    break
+                bound = self._solve(group, limits, left_s)
+                if bound is not None:
+                    open_bound = min(open_bound, bound)
+                    termination = "time_limit"
+                if report:
+                    report(self.best_cents, self._bound(min(open_bound, group.bound_cents)))
+            if termination != "optimal":
+                open_bound = 0 if tiers < self.instance.search.max_tiers else open_bound
+                break
+        return self._proposal(open_bound, termination)
+
+    def _proposal(self, open_bound: float, termination: str) -> Proposal:
+        bound = self._bound(open_bound)
+        if self.best is None:
+            status = "infeasible" if termination == "optimal" else termination
+            return Proposal(None, None, bound, status, self.solves)
+        if termination == "optimal" and bound is not None and self.best_cents is not None and bound < self.best_cents:
+            termination = "gap"
+        return Proposal(self.best, self.best_cents, bound, termination, self.solves)
+
+    def _bound(self, open_bound: float) -> int | None:
+        candidates = [value for value in (open_bound, self.best_cents) if value is not None and value < math.inf]
+        return int(min(candidates)) if candidates else None
+
+    def _take(self, shape: ClosShape, cost_cents: int) -> None:
+        if self.best_cents is None or cost_cents < self.best_cents:
+            self.best, self.best_cents = shape, cost_cents
+
+    def _slices(self) -> Iterator[_Slice]:
+        cluster, search = self.instance.cluster, self.instance.search
+        for mode in cluster.nic.modes:
+            if search.planes is not None and mode.ports not in search.planes:
+                continue
+            hosts = Hosts(cluster.gpus, cluster.rails, cluster.nic, mode, cluster.management_ports)
+            for layout in layouts(self.traffic, search.leaf_sharing):
+                cuts = CutFunction(self.traffic, layout)
+                needs = Needs(cuts, self.instance.requirements, mode.ports, mode.gbps)
+                yield _Slice(hosts, layout, needs)
+
+    def _single_tier(self, part: _Slice) -> None:
+        """One switch to a fabric: as many whole rails as fit, or all endpoints; no choice is left to solve."""
+        layout, hosts = part.layout, part.hosts
+        pinned = self.instance.search.leaf
+        if pinned.up:
+            return
+        if layout.rails > 1 and not layout.mixed:
+            return  # found from the layout of single rails, which tries every number of them
+        alone = layout.mixed or self.instance.search.leaf_sharing == "none"
+        rail_counts = [layout.rails] if alone else range(1, hosts.rails + 1)
+        for kind in self._leaf_kinds(part):
+            for rails in rail_counts:
+                wide = replace(layout, rails=rails)
+                down = wide.endpoints + hosts.management_ports
+                if down > kind.tier.switch.radix(kind.tier.down_mode) or (pinned.down or down) < down:
+                    continue
+                needs = Needs(CutFunction(self.traffic, wide), self.instance.requirements, hosts.planes, hosts.gbps)
+                if math.isinf(needs.detour(down)):
+                    continue
+                shape = ClosShape(hosts, wide, kind.tier, down, media=Media(kind.medium, self._host_m))
+                if not shape.problems():
+                    self._take(shape, shape_cents(shape, self.pricing))
+
+    @property
+    def _host_m(self) -> float:
+        return self.instance.cabling.host_m
+
+    def _leaf_kinds(self, part: _Slice) -> Iterator[LeafKind]:
+        hosts = part.hosts
+        return leaf_kinds(self.switches, hosts.nic, hosts.planes, hosts.gbps, self.media, self.instance.cabling)
+
+    def _groups(self, slices: list[_Slice], tiers: int) -> Iterator[_Group]:
+        for part in slices:
+            for kind in self._leaf_kinds(part):
+                attachments = list(self._attachments(part, kind))
+                if not attachments:
+                    continue
+                for spine in tiers_above(kind.tier, self.switches, self.media, self.instance.cabling.leaf_spine_m):
+                    yield from self._groups_of(part, kind, spine, attachments, tiers)
+
+    def _groups_of(
+        self, part: _Slice, kind: LeafKind, spine: TierKind, attachments: list["_Attachment"], tiers: int
+    ) -> Iterator[_Group]:
+        if tiers == 2:
+            hardware = self._hardware(kind, spine, None)
+            options = [self._option(part, hardware, attachment, None) for attachment in attachments]
+            yield from self._kept(part, hardware, options)
+            return
+        # Before the pods are looked at: with two uplinks in all, does anything below the best design remain?
+        flat = self._hardware(kind, spine, None)
+        hopeful = [
+            attachment
+            for attachment in attachments
+            if attachment.leaves > 2 and self._hopeful(self._option(part, flat, attachment, None, pods_joined=True))
+        ]
+        if not hopeful:
+            return
+        for core in tiers_above(spine.tier, self.switches, self.media, self.instance.cabling.spine_core_m):
+            hardware = self._hardware(kind, spine, core)
+            options = [option for attachment in hopeful for option in self._pod_options(part, hardware, attachment)]
+            yield from self._kept(part, hardware, options)
+
+    def _kept(self, part: _Slice, hardware: Hardware, options: list[LeafOption | None]) -> Iterator[_Group]:
+        kept = [option for option in options if option is not None and self._hopeful(option)]
+        if kept:
+            yield _Group(part, hardware, kept)
+
+    def _hopeful(self, option: LeafOption | None) -> bool:
+        return option is not None and (self.best_cents is None or option.bound_cents < self.best_cents)
+
+    def _hardware(self, kind: LeafKind, spine: TierKind, core: TierKind | None) -> Hardware:
+        pricing = self.pricing
+        return Hardware(
+            kind,
+            spine,
+            core,
+            pricing.switch_cents(spine.tier.switch),
+            pricing.switch_cents(core.tier.switch) if core else 0,
+            pricing.medium_cents(spine.medium),
+            pricing.medium_cents(core.medium) if core else (0, 0, 0),
+        )
+
+    def _attachments(self, part: _Slice, kind: LeafKind) -> Iterator["_Attachment"]:
+        """Numbers of ports to endpoints worth a look, with leaves and what leaves and host links cost."""
+        layout, hosts, pinned = part.layout, part.hosts, self.instance.search.leaf
+        tier, management = kind.tier, hosts.management_ports
+        radix = tier.switch.radix(tier.down_mode)
+        length = layout.endpoints if layout.mixed else layout.per_rail
+        downs = [*range(1, min(radix, length + management) + 1)]
+        if not layout.mixed and self.instance.search.leaf_sharing != "none":
+            downs += [whole * layout.per_rail for whole in range(2, layout.rails) if whole * layout.per_rail <= radix]
+        if pinned.down is not None:
+            downs = [pinned.down] if pinned.down <= radix else []
+        leaf_cents = self.pricing.switch_cents(tier.switch)
+        for down in sorted(set(downs)):
+            if self.best_cents is not None and part.fabrics * layout.leaves(down) * leaf_cents >= self.best_cents:
+                continue
+            sizes = leaf_sizes(layout, down, management)
+            if len(sizes) < 2 or math.isinf(part.needs.detour(down)):
+                continue
+            shape = ClosShape(hosts, layout, tier, down, media=Media(kind.medium, self._host_m))
+            free_cages = tier.switch.cages - -(-down // tier.down_mode.ports_per_cage)
+            free_ports = tier.switch.max_ports - down
+            if free_cages > 0 and free_ports > 0:
+                yield _Attachment(down, len(sizes), shape_cents(shape, self.pricing), free_cages, free_ports)
+
+    def _option(
+        self,
+        part: _Slice,
+        hardware: Hardware,
+        attachment: "_Attachment",
+        pods: "_Pods | None",
+        *,
+        pods_joined: bool = False,
+    ) -> LeafOption | None:
+        """The option with its needs in links and its closed bound; None where its uplinks cannot fit."""
+        needs, spine = part.needs, hardware.spine
+        gbps, up_mode = spine.gbps, spine.lower.up_mode or PortMode(1, spine.gbps)
+        intact = needs.leaf_gbps(attachment.down)
+        leaf_links = links_for(intact * needs.detour(attachment.down), gbps)
+        lost = tuple(
+            LostNeed(
+                item.kind,
+                item.count,
+                links_for(intact * item.share, gbps),
+                links_for(pods.intact_gbps * item.share, pods.gbps) if pods else 0,
+            )
+            for item in needs.lost_links
+        )
+        least = max([leaf_links, *(item.leaf_links + item.count for item in lost)])
+        free_ports = min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage)
+        fixed = self.instance.search.leaf.up
+        if least > free_ports or (fixed is not None and not least <= fixed <= free_ports):
+            return None
+        option = LeafOption(
+            attachment.down,
+            attachment.leaves,
+            attachment.base_cents,
+            0,
+            attachment.free_cages,
+            free_ports,
+            leaf_links,
+            lost,
+            *((pods.leaves_per_pod, pods.pods, pods.last_pod_leaves, pods.links) if pods else ()),
+        )
+        bound = self._closed_bound(part, hardware, option, max(least, fixed or 0), 2 if pods_joined else 0)
+        return replace(option, bound_cents=bound)
+
+    def _closed_bound(
+        self, part: _Slice, hardware: Hardware, option: LeafOption, uplinks: int, spine_uplinks: int
+    ) -> int:
+        """What any network with this option costs at least: needed links, their cages, whole switches for their ports."""
+        leaf_spine = option.leaves * uplinks
+        lower, upper, link = hardware.leaf_spine_cents
+        mode, tier = hardware.spine.lower.up_mode, hardware.spine.tier
+        per_cage = mode.ports_per_cage if mode else 1
+        down_per_cage = tier.down_mode.ports_per_cage
+        cents = link * leaf_spine + lower * option.leaves * -(-uplinks // per_cage)
+        cents += upper * -(-leaf_spine // down_per_cage)
+        spine_core = spine_uplinks
+        up_per_cage = max(item.ports_per_cage for item in tier.switch.modes)
+        if option.leaves_per_pod:
+            spine_core = max(option.pods * option.pod_links, spine_uplinks)
+        if hardware.core is not None:
+            up_mode, core = hardware.core.lower.up_mode, hardware.core.tier
+            up_per_cage = up_mode.ports_per_cage if up_mode else 1
+            lower, upper, link = hardware.spine_core_cents
+            core_per_cage = core.down_mode.ports_per_cage
+            cents += link * spine_core + lower * -(-spine_core // up_per_cage) + upper * -(-spine_core // core_per_cage)
+            cents += hardware.core_cents * -(-spine_core // core.switch.radix(core.down_mode))
+        by_cages = math.ceil((leaf_spine / down_per_cage + spine_core / up_per_cage) / tier.switch.cages - 1e-9)
+        by_ports = -(-(leaf_spine + spine_core) // tier.switch.max_ports)
+        spines = max(by_cages, by_ports, option.pods)
+        return option.base_cents + part.fabrics * (cents + hardware.spine_cents * spines)
+
+    def _pod_options(self, part: _Slice, hardware: Hardware, attachment: "_Attachment") -> Iterator[LeafOption | None]:
+        core, tier = hardware.core, hardware.spine.tier
+        if core is None:
+            return
+        most = min(attachment.leaves - 1, tier.switch.radix(tier.down_mode) - 1)
+        if most < 1:
+            return
+        sizes = np.arange(1, most + 1)
+        intact = part.needs.pods_gbps(attachment.down, most)
+        links = whole_links(intact * part.needs.detour(attachment.down), core.gbps)
+        for size, need, gbps in zip(sizes.tolist(), links.tolist(), intact.tolist(), strict=True):
+            pods = -(-attachment.leaves // size)
+            last = attachment.leaves - (pods - 1) * size
+            yield self._option(part, hardware, attachment, _Pods(size, pods, last, need, gbps, core.gbps))
+
+    def _solve(self, group: _Group, limits: Limits, left_s: float) -> int | None:
+        """Solves a group below the best cost; returns the bound it leaves open, None when it is closed."""
+        requirements = self.instance.requirements
+        group.options = [option for option in group.options if self._hopeful(option)]
+        if not group.options:
+            return None
+        three = group.hardware.core is not None
+        rules = Rules(
+            group.part.fabrics,
+            requirements.routing == "ecmp",
+            requirements.symmetric_uplinks or three,
+            self.instance.search.leaf.up,
+        )
+        program = ClosProgram(group.options, group.hardware, rules)
+        self.solves += 1
+        cutoff = self.best_cents
+        if cutoff is not None and limits.gap:
+            cutoff = math.ceil(cutoff * (1 - limits.gap))
+        answer = program.solve(cutoff, min(left_s, 1e6), limits.threads, limits.seed)
+        if answer.option is not None and answer.cost_cents is not None:
+            self._take(self._shape(group, answer), answer.cost_cents)
+        if answer.status in ("optimal", "infeasible"):
+            return cutoff if answer.status == "infeasible" and limits.gap and cutoff is not None else None
+        return max(group.bound_cents, answer.bound_cents or 0)
+
+    def _shape(self, group: _Group, answer: Answer) -> ClosShape:
+        option, hardware = answer.option, group.hardware
+        if option is None:
+            raise ValueError("an answer without a solution")
+        cabling = self.instance.cabling
+        media = Media(hardware.leaf.medium, cabling.host_m, hardware.spine.medium, cabling.leaf_spine_m)
+        spine_tier, cores = hardware.spine.tier, None
+        if hardware.core is not None:
+            media = replace(media, spine_core=hardware.core.medium, spine_core_m=cabling.spine_core_m)
+            spine_tier = Tier(spine_tier.switch, spine_tier.down_mode, hardware.core.lower.up_mode)
+            cores = Cores(
+                hardware.core.tier,
+                option.leaves_per_pod,
+                answer.spine_uplinks,
+                answer.core_bundle,
+                answer.core_positions,
+            )
+        return ClosShape(
+            group.part.hosts,
+            group.part.layout,
+            hardware.spine.lower,
+            option.down,
+            answer.uplinks,
+            Spines(spine_tier, answer.spines, answer.bundle),
+            cores,
+            media,
+        )
+
+
+@dataclass(frozen=True)
+class _Attachment:
+    """`down` ports of a leaf, hence leaves, their cost with host links, and what is free for uplinks."""
+
+    down: int
+    leaves: int
+    base_cents: int
+    free_cages: int
+    free_ports: int
+
+
+@dataclass(frozen=True)
+class _Pods:
+    """Pods of `leaves_per_pod`, the links of `gbps` that each needs, and the need in Gb/s when nothing is lost."""
+
+    leaves_per_pod: int
+    pods: int
+    last_pod_leaves: int
+    links: int
+    intact_gbps: float
+    gbps: int

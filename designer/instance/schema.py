@@ -1,0 +1,219 @@
+"""The instance file as the user writes it: cluster, workload, requirements, search options, cabling, cost.
+
+These models check a single file by itself; what depends on the catalog is checked in `load.py`.
+"""
+
+from collections import Counter
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
+
+DIMENSIONS = ("tp", "cp", "ep", "dp", "pp")
+DEFAULT_ORDER = "tp-cp-ep-dp-pp"
+MAX_GPUS = 1 << 20
+
+Pattern = Literal["any", "ring", "halving-doubling", "all-to-all"]
+Fraction = Annotated[float, Field(gt=0, le=1)]
+Degree = Annotated[int, Field(ge=1, le=MAX_GPUS)]
+Key = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Section(BaseModel):
+    """A mapping of the file; unknown keys and non-finite numbers are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class ClusterSection(Section):
+    """The GPUs, their servers and their NICs."""
+
+    gpus: Degree = Field(description="number of GPUs; a whole number of servers and of HB domains")
+    gpu: Key = Field(description="catalog key of the GPU in its server")
+    nic: Key = Field(description="catalog key of the NIC; one NIC per GPU")
+    hb_domain: Degree | None = Field(None, description="GPUs joined by one scale-up network; default: the catalog's")
+    rails: Degree | None = Field(None, description="rails of the cluster, a divisor of hb_domain; default: hb_domain")
+    management_ports: int = Field(
+        0, ge=0, le=4096, description="further leaf ports in each fabric, for a subnet manager or monitoring"
+    )
+
+
+class ParallelismSection(Section):
+    """How a job is spread: tp * cp * dp * pp GPUs; ep divides dp."""
+
+    tp: Degree = Field(1, description="tensor parallel degree")
+    pp: Degree = Field(1, description="pipeline parallel degree")
+    dp: Degree = Field(1, description="data parallel degree")
+    cp: Degree = Field(1, description="context parallel degree")
+    ep: Degree = Field(1, description="expert parallel degree, inside data parallelism")
+    interleave: int = Field(1, ge=1, le=1024, description="virtual pipeline stages of a GPU")
+    order: str = Field(DEFAULT_ORDER, description="rank order, the fastest dimension first")
+
+    @field_validator("order")
+    @classmethod
+    def _names_every_dimension_once(cls, order: str) -> str:
+        if Counter(order.split("-")) != Counter(DIMENSIONS):
+            raise ValueError("tp, cp, ep, dp and pp, each once, joined by '-'")
+        return order
+
+
+class ModelSection(Section):
+    """A transformer by its sizes, for models that no catalog knows."""
+
+    layers: int = Field(ge=1, le=100_000)
+    hidden: int = Field(ge=1, le=10_000_000)
+    heads: int = Field(ge=1, le=100_000)
+    seq_length: int = Field(ge=1, le=100_000_000)
+    vocab: int = Field(50_304, ge=1, le=100_000_000)
+    ffn_hidden: int | None = Field(None, ge=1, le=100_000_000, description="default: 4 * hidden")
+    kv_heads: int | None = Field(None, ge=1, le=100_000, description="default: heads")
+    head_dim: int | None = Field(None, ge=1, le=100_000, description="default: hidden / heads")
+    gated_mlp: bool = False
+    tied_embeddings: bool = True
+    experts: int = Field(0, ge=0, le=1_000_000)
+    experts_per_token: int = Field(0, ge=0, le=1_000_000)
+    shared_experts: int = Field(0, ge=0, le=1_000_000)
+    moe_ffn_hidden: int | None = Field(None, ge=1, le=100_000_000, description="default: ffn_hidden")
+    moe_layers: int | None = Field(None, ge=0, le=100_000, description="default: every layer, when there are experts")
+
+    @model_validator(mode="after")
+    def _experts_belong_together(self) -> "ModelSection":
+        if self.experts and not 1 <= self.experts_per_token <= self.experts:
+            raise ValueError("experts_per_token from 1 to the number of experts")
+        if not self.experts and (self.experts_per_token or self.shared_experts or self.moe_layers):
+            raise ValueError("experts_per_token, shared_experts and moe_layers only together with experts")
+        return self
+
+
+class PlacedSection(Section):
+    """Where a job runs; jobs on separate GPUs run at once, jobs that share GPUs take turns."""
+
+    name: Key | None = Field(None, description="name of the job in tables; default: its model or demand")
+    first_gpu: int = Field(0, ge=0, le=MAX_GPUS, description="index of the job's first GPU")
+
+
+class JobSection(PlacedSection):
+    """A training job: model, parallelization and batch."""
+
+    model: Key | ModelSection = Field(
+        description="catalog key, inline sizes, path of a Hugging Face config.json or of a file of Megatron arguments"
+    )
+    parallelism: ParallelismSection | None = Field(None, description="default: all 1, or what the Megatron file says")
+    global_batch: int | None = Field(None, ge=1, le=10**9, description="sequences of one iteration")
+    micro_batch: int | None = Field(None, ge=1, le=10**9, description="sequences of one micro-batch; default 1")
+    seq_length: int | None = Field(None, ge=1, le=10**8, description="default: the model's")
+    gradient_bytes: Literal[2, 4] = Field(2, description="bytes of a gradient element in the data-parallel reduction")
+    sequence_parallel: bool = Field(True, description="tensor parallelism with all-gather and reduce-scatter")
+    context_exchange: Literal["ring", "all-to-all"] = Field("ring", description="ring attention or Ulysses")
+    gpus: Degree | None = Field(None, description="GPUs of the job, where it does not fill the cluster")
+    mixes: list[list[Literal["tp", "cp", "ep", "dp", "pp"]]] = Field(
+        default_factory=list[list[Literal["tp", "cp", "ep", "dp", "pp"]]],
+        description="phases that run at the same time, each list one mix, named like dp+pp",
+    )
+
+
+class DemandSection(PlacedSection):
+    """Traffic stated directly, without a model."""
+
+    demand: Literal["any", "ring", "halving-doubling", "all-to-all", "shift"]
+    group: Degree | Literal["all"] = Field("all", description="members of a group on one rail (or of the cluster)")
+    by: Degree = Field(1, description="distance of a shift, in members")
+    gpus: Degree | None = Field(None, description="GPUs that take part; default: all from first_gpu on")
+    across: Literal["rail", "cluster"] = Field(
+        "rail", description="rail: what leaves a domain stays on a rail (PXN); cluster: any NIC to any NIC"
+    )
+
+
+def _workload_tag(value: Any) -> str:
+    if isinstance(value, DemandSection) or (isinstance(value, dict) and "demand" in value):
+        return "demand"
+    return "job"
+
+
+WorkloadItem = Annotated[
+    Annotated[JobSection, Tag("job")] | Annotated[DemandSection, Tag("demand")], Discriminator(_workload_tag)
+]
+
+
+class SurviveSection(Section):
+    """A failure that the network must stand: after it, `throughput` of every floor is still carried."""
+
+    failure: Literal["switch", "link", "nic"] = Field(
+        description="switch: any switch; link: a link between switches; nic: a NIC or its link to the leaf"
+    )
+    count: int = Field(1, ge=1, le=16, description="how many fail at once")
+    throughput: Fraction = Field(description="fraction of the intact floor that is left")
+
+
+class RequirementsSection(Section):
+    """What the network must carry."""
+
+    throughput: dict[str, Fraction] = Field(
+        default_factory=dict[str, float],
+        description="floor of each phase's rate as a fraction of the NIC's line rate, for every step; default 1.0",
+    )
+    collectives: dict[Literal["tp", "cp", "ep", "dp"], Pattern] = Field(
+        default_factory=dict[Literal["tp", "cp", "ep", "dp"], Pattern],
+        description="algorithm of each phase; default any for dp, all-to-all for ep, ring for tp and cp",
+    )
+    routing: Literal["adaptive", "ecmp"] = Field("adaptive", description="best splitting, or even over equal paths")
+    detour: Literal["single-relay", "spread"] = Field(
+        "single-relay", description="how traffic of a lost NIC goes over the HB domain: one peer's NIC, or all peers'"
+    )
+    survive: list[SurviveSection] = Field(default_factory=list[SurviveSection], max_length=16)
+    symmetric_uplinks: bool = Field(True, description="every leaf reaches every spine by the same number of links")
+
+
+class LeafSection(Section):
+    """Ports of a leaf that are fixed beforehand, as reference designs do."""
+
+    down: int | None = Field(None, ge=1, le=4096, description="ports to endpoints")
+    up: int | None = Field(None, ge=0, le=4096, description="ports to spines")
+
+
+class SearchSection(Section):
+    """Which networks are looked at."""
+
+    families: list[Literal["clos"]] = Field(default_factory=lambda: ["clos"], min_length=1)
+    planes: list[Annotated[int, Field(ge=1, le=64)]] | None = Field(
+        None, min_length=1, description="numbers of planes to try; default: all that the NIC offers"
+    )
+    max_tiers: int = Field(3, ge=1, le=3)
+    switches: list[Key] | None = Field(None, min_length=1, description="catalog keys to choose from; default: all")
+    protocols: list[Literal["infiniband", "ethernet"]] | None = Field(
+        None, min_length=1, description="default: all that the NIC speaks"
+    )
+    leaf_sharing: Literal["none", "whole-rails", "any"] = Field(
+        "whole-rails", description="may a leaf serve several rails: no, if it holds each of them whole, or in any mix"
+    )
+    leaf: LeafSection = Field(default_factory=lambda: LeafSection(down=None, up=None))
+
+
+class CablingSection(Section):
+    """Cable lengths by class, in metres; the defaults follow ATOP (SIGCOMM 2025), section 4.1."""
+
+    host_m: float = Field(15, gt=0, le=10_000, description="GPU to leaf")
+    leaf_spine_m: float = Field(30, gt=0, le=10_000)
+    spine_core_m: float = Field(50, gt=0, le=10_000)
+
+
+class EnergySection(Section):
+    """What the objective tco adds to the purchase."""
+
+    years: float = Field(4, gt=0, le=50)
+    usd_per_kwh: float = Field(0.10, ge=0, le=100)
+    pue: float = Field(1.3, ge=1, le=10, description="facility power over equipment power")
+
+
+class InstanceFile(Section):
+    """A network design problem."""
+
+    schema_version: Literal[1] = 1
+    name: Key
+    cluster: ClusterSection
+    workload: list[WorkloadItem] = Field(min_length=1, max_length=1000)
+    requirements: RequirementsSection = Field(default_factory=lambda: RequirementsSection.model_validate({}))
+    search: SearchSection = Field(default_factory=lambda: SearchSection.model_validate({}))
+    cabling: CablingSection = Field(default_factory=lambda: CablingSection.model_validate({}))
+    energy: EnergySection = Field(default_factory=lambda: EnergySection.model_validate({}))
+    catalog: Key | list[Key] = Field("builtin", description="builtin, paper-2023, a file, or a list that overlays")
+    objective: Literal["capex", "tco"] = Field("capex", description="purchase, or purchase and energy")
