@@ -1,0 +1,49 @@
+# Everything a user needs: `make demo` and `make test`. Each target makes the environment in .venv that it works in.
+#
+#     make demo     designs the network of the demo instance
+#     make test     runs the tests
+#     make lint     checks style and types
+#     make bench    runs the benchmarks (benchmarks/README.md)
+#     make clean    removes what the other targets made
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/.ready
+	@$(BIN)/designer design instances/demo/gpt3-175b-1024.yaml
+
+test: $(VENV)/.ready-dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.ready-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/design_scaling.py
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find designer tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps stand for a finished installation: one that was interrupted is done again.
+$(VENV)/.ready: pyproject.toml | $(BIN)/python
+	@echo "Installing designer into $(VENV) ..." >&2
+	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.ready-dev: pyproject.toml | $(BIN)/python
+	@echo "Installing designer and its test tools into $(VENV) ..." >&2
+	@$(PIP) install --editable '.[dev]'
+	@touch $@ $(VENV)/.ready
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "designer needs Python 3.11 or later, '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || echo missing)." >&2; \
+	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
