@@ -43,4 +43,6 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value  # the import has bound `design` to the module of that name; the function is meant
+    return value
