@@ -20,7 +20,7 @@ from designer.formulation.clos import Answer, ClosProgram, Hardware, LeafOption,
 from designer.formulation.demand import Needs, links_for, whole_links
 from designer.formulation.hardware import LeafKind, TierKind, leaf_kinds, tiers_above, usable_switches
 from designer.instance.instance import Instance
-from designer.workload.cuts import CutFunction, Layout, layouts
+from designer.workload.cuts import CutFunction, Ints, Layout, layouts
 from designer.workload.traffic import Traffic
 
 Report = Callable[[int | None, int | None], None]
@@ -194,7 +194,7 @@ class ClosSearch:
     ) -> Iterator[_Group]:
         if tiers == 2:
             hardware = self._hardware(kind, spine, None)
-            options = [self._option(part, hardware, attachment, None) for attachment in attachments]
+            options = [self._option(part, hardware, attachment) for attachment in attachments]
             yield from self._kept(part, hardware, options)
             return
         # Before the pods are looked at: with two uplinks in all, does anything below the best design remain?
@@ -202,7 +202,7 @@ class ClosSearch:
         hopeful = [
             attachment
             for attachment in attachments
-            if attachment.leaves > 2 and self._hopeful(self._option(part, flat, attachment, None, pods_joined=True))
+            if attachment.leaves > 2 and self._hopeful(self._option(part, flat, attachment, spine_uplinks=2))
         ]
         if not hopeful:
             return
@@ -260,58 +260,74 @@ class ClosSearch:
         part: _Slice,
         hardware: Hardware,
         attachment: "_Attachment",
-        pods: "_Pods | None",
-        *,
-        pods_joined: bool = False,
+        pods: "_Pods | None" = None,
+        spine_uplinks: int = 0,
     ) -> LeafOption | None:
         """The option with its needs in links and its closed bound; None where its uplinks cannot fit."""
-        needs, spine = part.needs, hardware.spine
-        gbps, up_mode = spine.gbps, spine.lower.up_mode or PortMode(1, spine.gbps)
-        intact = needs.leaf_gbps(attachment.down)
-        leaf_links = links_for(intact * needs.detour(attachment.down), gbps)
+        uplinks = self._uplinks(part, hardware, attachment)
+        if uplinks is None:
+            return None
+        intact = part.needs.leaf_gbps(attachment.down)
         lost = tuple(
             LostNeed(
                 item.kind,
                 item.count,
-                links_for(intact * item.share, gbps),
+                links_for(intact * item.share, hardware.spine.gbps),
                 links_for(pods.intact_gbps * item.share, pods.gbps) if pods else 0,
             )
-            for item in needs.lost_links
+            for item in part.needs.lost_links
         )
-        least = max([leaf_links, *(item.leaf_links + item.count for item in lost)])
-        free_ports = min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage)
-        fixed = self.instance.search.leaf.up
-        if least > free_ports or (fixed is not None and not least <= fixed <= free_ports):
-            return None
-        option = LeafOption(
+        up_mode = hardware.spine.lower.up_mode or PortMode(1, hardware.spine.gbps)
+        bound = self._closed_bounds(
+            part,
+            hardware,
+            attachment,
+            uplinks,
+            np.array([pods.pods if pods else 1]),
+            np.array([pods.pods * pods.links if pods else spine_uplinks]),
+        )
+        return LeafOption(
             attachment.down,
             attachment.leaves,
             attachment.base_cents,
-            0,
+            int(bound[0]),
             attachment.free_cages,
-            free_ports,
-            leaf_links,
+            min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage),
+            links_for(intact * part.needs.detour(attachment.down), hardware.spine.gbps),
             lost,
             *((pods.leaves_per_pod, pods.pods, pods.last_pod_leaves, pods.links) if pods else ()),
         )
-        bound = self._closed_bound(part, hardware, option, max(least, fixed or 0), 2 if pods_joined else 0)
-        return replace(option, bound_cents=bound)
 
-    def _closed_bound(
-        self, part: _Slice, hardware: Hardware, option: LeafOption, uplinks: int, spine_uplinks: int
-    ) -> int:
-        """What any network with this option costs at least: needed links, their cages, whole switches for their ports."""
-        leaf_spine = option.leaves * uplinks
+    def _uplinks(self, part: _Slice, hardware: Hardware, attachment: "_Attachment") -> int | None:
+        """The fewest uplinks that a leaf can do with; None where they do not fit."""
+        needs, gbps = part.needs, hardware.spine.gbps
+        up_mode = hardware.spine.lower.up_mode or PortMode(1, gbps)
+        intact = needs.leaf_gbps(attachment.down)
+        least = links_for(intact * needs.detour(attachment.down), gbps)
+        for item in needs.lost_links:
+            least = max(least, links_for(intact * item.share, gbps) + item.count)
+        free = min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage)
+        fixed = self.instance.search.leaf.up
+        if least > free or (fixed is not None and not least <= fixed <= free):
+            return None
+        return max(least, fixed or 0)
+
+    def _closed_bounds(
+        self, part: _Slice, hardware: Hardware, attachment: "_Attachment", uplinks: int, pods: Ints, spine_core: Ints
+    ) -> Ints:
+        """What any network with these pods and links above them costs at least, for each entry of the arrays.
+
+        Needed links, the cages they occupy, and whole switches for their ports.
+        """
+        leaf_spine = attachment.leaves * uplinks
         lower, upper, link = hardware.leaf_spine_cents
         mode, tier = hardware.spine.lower.up_mode, hardware.spine.tier
         per_cage = mode.ports_per_cage if mode else 1
         down_per_cage = tier.down_mode.ports_per_cage
-        cents = link * leaf_spine + lower * option.leaves * -(-uplinks // per_cage)
-        cents += upper * -(-leaf_spine // down_per_cage)
-        spine_core = spine_uplinks
+        flat = link * leaf_spine + lower * attachment.leaves * -(-uplinks // per_cage)
+        flat += upper * -(-leaf_spine // down_per_cage)
+        cents = np.full(len(pods), flat, dtype=np.int64)
         up_per_cage = max(item.ports_per_cage for item in tier.switch.modes)
-        if option.leaves_per_pod:
-            spine_core = max(option.pods * option.pod_links, spine_uplinks)
         if hardware.core is not None:
             up_mode, core = hardware.core.lower.up_mode, hardware.core.tier
             up_per_cage = up_mode.ports_per_cage if up_mode else 1
@@ -319,25 +335,30 @@ class ClosSearch:
             core_per_cage = core.down_mode.ports_per_cage
             cents += link * spine_core + lower * -(-spine_core // up_per_cage) + upper * -(-spine_core // core_per_cage)
             cents += hardware.core_cents * -(-spine_core // core.switch.radix(core.down_mode))
-        by_cages = math.ceil((leaf_spine / down_per_cage + spine_core / up_per_cage) / tier.switch.cages - 1e-9)
+        cages = (leaf_spine / down_per_cage + spine_core / up_per_cage) / tier.switch.cages
+        by_cages = np.ceil(cages - 1e-9).astype(np.int64)
         by_ports = -(-(leaf_spine + spine_core) // tier.switch.max_ports)
-        spines = max(by_cages, by_ports, option.pods)
-        return option.base_cents + part.fabrics * (cents + hardware.spine_cents * spines)
+        spines = np.maximum(np.maximum(by_cages, by_ports), pods)
+        return attachment.base_cents + part.fabrics * (cents + hardware.spine_cents * spines)
 
     def _pod_options(self, part: _Slice, hardware: Hardware, attachment: "_Attachment") -> Iterator[LeafOption | None]:
         core, tier = hardware.core, hardware.spine.tier
-        if core is None:
-            return
+        uplinks = self._uplinks(part, hardware, attachment)
         most = min(attachment.leaves - 1, tier.switch.radix(tier.down_mode) - 1)
-        if most < 1:
+        if core is None or uplinks is None or most < 1:
             return
         sizes = np.arange(1, most + 1)
         intact = part.needs.pods_gbps(attachment.down, most)
         links = whole_links(intact * part.needs.detour(attachment.down), core.gbps)
-        for size, need, gbps in zip(sizes.tolist(), links.tolist(), intact.tolist(), strict=True):
-            pods = -(-attachment.leaves // size)
-            last = attachment.leaves - (pods - 1) * size
-            yield self._option(part, hardware, attachment, _Pods(size, pods, last, need, gbps, core.gbps))
+        pods = -(-attachment.leaves // sizes)
+        bounds = self._closed_bounds(part, hardware, attachment, uplinks, pods, pods * links)
+        best = math.inf if self.best_cents is None else self.best_cents
+        for index in np.flatnonzero(bounds < best).tolist():
+            last = attachment.leaves - (int(pods[index]) - 1) * int(sizes[index])
+            chosen = _Pods(
+                int(sizes[index]), int(pods[index]), last, int(links[index]), float(intact[index]), core.gbps
+            )
+            yield self._option(part, hardware, attachment, chosen)
 
     def _solve(self, group: _Group, limits: Limits, left_s: float) -> int | None:
         """Solves a group below the best cost; returns the bound it leaves open, None when it is closed."""
