@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from designer.design import Design
+    from designer.result import Design
     from designer.instance.instance import Instance
     from designer.instance.load import instance_from_document, load_instance
     from designer.search import Options, design, templates
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Design": "design",
+    "Design": "result",
     "Instance": "instance.instance",
     "Options": "search",
     "derive_traffic": "workload.phases",
@@ -43,6 +43,4 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{home}"), name)
-    globals()[name] = value  # the import has bound `design` to the module of that name; the function is meant
-    return value
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -84,8 +84,8 @@ def _rank(item: TemplateDesign) -> tuple[bool, int]:
 
 
 def _variants(instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> Iterator[TemplateDesign]:
-    cluster, search = instance.cluster, instance.search
-    switches = usable_switches(instance.catalog, cluster.nic, search, pricing)
+    cluster = instance.cluster
+    switches = usable_switches(instance.catalog, cluster.nic, instance.search, pricing)
     fewest = min(mode.ports for mode in cluster.nic.modes)
     needs: dict[object, Needs] = {}
     drawn: set[tuple[str, str]] = set()
@@ -114,7 +114,7 @@ def _judged(
     pricing: Pricing,
     known: dict[object, Needs],
 ) -> TemplateDesign:
-    search, layout = instance.search, shape.layout
+    layout = shape.layout
     short: list[str] = []
     if traffic.needs_joined_rails() and layout.rails < traffic.rails:
         short.append("traffic from rail to rail has no path")
@@ -276,7 +276,7 @@ def _tall_tree(
 
 
 def comparison_rows(
-    instance: Instance, traffic: Traffic, pricing: Pricing, shape: ClosShape, known: list[TemplateDesign]
+    traffic: Traffic, pricing: Pricing, shape: ClosShape, known: list[TemplateDesign]
 ) -> list[ComparisonRow]:
     """The templates beside the design `shape`, cheapest saving last, each with the difference in words."""
     parts = cost_parts(shape, pricing)
@@ -289,14 +289,14 @@ def comparison_rows(
             item.counts,
             item.meets,
             1 - cost / item.cost_cents if item.cost_cents else 0.0,
-            _why(item, shape, parts, instance, traffic),
+            _why(item, shape, parts, traffic),
         )
         for item in known
     ]
     return sorted(rows, key=lambda row: -row.saving)
 
 
-def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], instance: Instance, traffic: Traffic) -> str:
+def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], traffic: Traffic) -> str:
     """What the design does differently from a template and what each difference is worth, largest first."""
     if isinstance(item.shape, ClosShape) and replace(item.shape, media=None) == replace(shape, media=None):
         return "the same network"
@@ -316,7 +316,7 @@ def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], instance
     links_here = counts["leaf_spine_links"] + counts["spine_core_links"]
     links_there = item.counts["links"] - item.counts["endpoint_links"]
     if links_here != links_there:
-        reason = oversubscription(shape, instance, traffic)
+        reason = oversubscription(shape, traffic)
         because = f", {reason}" if reason and saved > 0 else ""
         sentences.append(
             (saved, f"{links_here:,} links between switches for {links_there:,}{because}: {_percent(saved, total)}")
@@ -337,7 +337,7 @@ def _percent(saved: int, total: int) -> str:
     return f"{-100 * saved / total:+.1f} %".replace("-", "−")
 
 
-def oversubscription(shape: ClosShape, instance: Instance, traffic: Traffic) -> str:
+def oversubscription(shape: ClosShape, traffic: Traffic) -> str:
     """In words: how far the leaves of a design are oversubscribed, and which traffic allows it."""
     if shape.spines is None or shape.leaf.up_mode is None:
         return "no uplinks, as each fabric is one switch"
@@ -357,9 +357,3 @@ def oversubscription(shape: ClosShape, instance: Instance, traffic: Traffic) -> 
     floors = {phase.floor for phase in traffic.network_phases if phase.name in crossing}
     at = f" at {min(floors):g} of line rate" if floors and min(floors) < 1 else ""
     return f"leaves oversubscribed {ratio:.1f}:1 as {allowed}{at}"
-
-
-def paper_tree(endpoints: int, radix: int) -> dict[str, int]:
-    """Closed-form counts of a full any-to-any tree, as a plain mapping."""
-    tree = full_tree_counts(endpoints, radix)
-    return {"tiers": tree.tiers, "switches": tree.switches, "links": tree.links, "transceivers": tree.transceivers}

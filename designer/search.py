@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from designer.comparison import TemplateDesign, best_templates, comparison_rows, paper_tree
+from designer.comparison import TemplateDesign, best_templates, comparison_rows
 from designer.costing.bill import Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing
-from designer.design import Design, Provenance
-from designer.errors import DesignerError, InfeasibleError, NoDesignError
+from designer.result import Design, Provenance
+from designer.errors import DesignerError, NoDesignError
 from designer.fabric.build import build_clos
 from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import ClosSearch, Limits, Proposal
@@ -111,7 +111,7 @@ def _drawn(
         fabric,
         bill,
         bound_cents,
-        comparison_rows(instance, traffic, pricing, shape, known),
+        comparison_rows(traffic, pricing, shape, known),
         provenance,
     )
 
@@ -120,6 +120,3 @@ def _check_against_templates(bill: Bill, known: list[TemplateDesign]) -> None:
     for item in known:
         if item.meets and item.in_family and item.cost_cents < bill.total_cents:
             raise SearchError(f"template {item.name} costs {item.cost_cents} cents, the design {bill.total_cents}")
-
-
-__all__ = ["Options", "SearchError", "InfeasibleError", "design", "paper_tree", "templates"]

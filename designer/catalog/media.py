@@ -57,7 +57,7 @@ class ItemUnit:
     date: str
 
 
-def link_media(  # noqa: PLR0917  the order is that of the link: lower end, upper end, what runs between
+def link_media(
     catalog: Catalog,
     lower_cage: str,
     lower_ports_per_cage: int,

@@ -59,7 +59,9 @@ class Drawing:
     ) -> None:
         """Adds links between (node, cage, lane) columns of the lower and the upper end."""
         use = MediumUse(medium.per_lower_cage, medium.per_upper_cage, medium.per_link, length_m)
-        columns = dict(zip(("a", "a_cage", "a_lane", "b", "b_cage", "b_lane"), (*a, *b), strict=True))
+        columns: dict[str, Column] = dict(
+            zip(("a", "a_cage", "a_lane", "b", "b_cage", "b_lane"), (*a, *b), strict=True)
+        )
         count = len(columns["a"])
         columns["gbps"] = np.full(count, gbps)
         columns["medium"] = np.full(count, _index(self.media, use))
@@ -125,7 +127,7 @@ def _draw_fabric(
         fabric=number,
         model=shape.leaf.switch.key,
     )
-    _draw_hosts(drawing, shape, plane, rail_set, rails, first_leaf, sizes, management)
+    _draw_hosts(drawing, shape, plane, rail_set, first_leaf, sizes, management)
     if shape.spines is None:
         return
     same_rail = int(rail_of_leaf[0]) if len(set(rail_of_leaf.tolist())) == 1 else -1
@@ -163,7 +165,6 @@ def _draw_hosts(
     shape: ClosShape,
     plane: int,
     rail_set: int,
-    rails: int,
     first_leaf: int,
     sizes: Column,
     management: Column,

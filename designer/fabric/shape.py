@@ -56,7 +56,10 @@ class Tier:
 
 @dataclass(frozen=True)
 class Spines:
-    """The second tier of a pod: `count` spines, each joined to every leaf by `bundle` links (None: links differ by one)."""
+    """The second tier of a pod: `count` spines, each joined to every leaf by `bundle` links.
+
+    None where bundles differ by one link.
+    """
 
     tier: Tier
     count: int

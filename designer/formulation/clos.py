@@ -11,7 +11,10 @@ in cents, capacity in links.
                 v uplinks of a spine, in c cores by e links; a core serves q spines of a pod; T = S v uplinks of a pod
 """
 
-from dataclasses import dataclass
+# OR-Tools types some arguments with bare generics.
+# pyright: reportUnknownMemberType=false
+
+from dataclasses import dataclass, replace
 
 from ortools.sat.python import cp_model
 
@@ -19,6 +22,7 @@ from designer.formulation.hardware import LeafKind, TierKind
 
 Var = cp_model.IntVar
 Linear = cp_model.LinearExprT
+MOST_CENTS = 1 << 52
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Answer:
-    """A solution of the program and what the solver proved. `bound_cents` is None where nothing lies below the cutoff."""
+    """A solution and what the solver proved; `bound_cents` is None where nothing lies below the cutoff."""
 
     status: str
     cost_cents: int | None
@@ -98,7 +102,6 @@ class ClosProgram:
     def __init__(self, options: list[LeafOption], hardware: Hardware, rules: Rules) -> None:
         self.options, self.hardware, self.rules = options, hardware, rules
         self.model = cp_model.CpModel()
-        self.cost_terms: list[Linear] = []
         self.add_leaf_choice()
         self.add_leaf_uplinks()
         if hardware.core is None:
@@ -225,12 +228,13 @@ class ClosProgram:
         last_ports = self._product(last, self.bundle, radix, "last_spine_down_ports")
         cages = self._ceil(ports, down_per_cage, radix, "spine_cages")
         last_cages = self._ceil(last_ports, down_per_cage, radix, "last_spine_cages")
+        self.most_spine_uplinks = up_radix
         self.spine_uplinks = self._var(up_radix, "spine_uplinks", 1)
         self.spine_uplink_cages = self._ceil(self.spine_uplinks, up_per_cage, up_radix, "spine_uplink_cages")
         self.model.add(cages + self.spine_uplink_cages <= tier.switch.cages)
         self.model.add(ports + self.spine_uplinks <= tier.switch.max_ports)
         most_pods = max(option.pods for option in self.options)
-        most_spines = most_pods * self.most_uplinks
+        self.most_spines = most_spines = most_pods * self.most_uplinks
         self.all_spines = self._product(self.pods, self.spines, most_spines, "all_spines")
         full_spines = self._var(most_spines, "spines_of_full_pods")
         self.model.add(full_spines == self.all_spines - self.spines)
@@ -248,7 +252,7 @@ class ClosProgram:
         if core is None:
             raise ValueError("core groups without cores")
         radix = core.tier.switch.radix(core.tier.down_mode)
-        up_most = self.spine_uplinks.proto.domain[-1]
+        up_most = self.most_spine_uplinks
         self.core_bundle = self._var(radix, "core_bundle", 1)
         group_cores = self._var(up_most, "cores_of_group", 1)
         self.model.add_multiplication_equality(self.spine_uplinks, [self.core_bundle, group_cores])
@@ -323,8 +327,10 @@ class ClosProgram:
             self.model.add(slowed - count * peers - spared * bundle >= need).only_enforce_if(~single)
 
     def add_cost(self) -> None:
-        """Cost in cents: leaves and host links of the option, spines, cores, and for each class of links the pieces at
-        the cages of both ends and on each link; all but the option's part times the number of equal fabrics.
+        """Cost in cents: the option's part, and for each of the equal fabrics its spines, cores and cabling.
+
+        The option's part are leaves and host links. Cabling is, for each class of links, the pieces at the cages of
+        both ends and on each link.
         """
         hardware = self.hardware
         lower, upper, link = hardware.leaf_spine_cents
@@ -333,35 +339,36 @@ class ClosProgram:
         if self.uplink_cages is not self.uplinks:
             leaf_cages = self._product(self.leaves, self.uplink_cages, most_leaves * self.most_uplinks, "leaf_cages")
         spines = self.spines if hardware.core is None else self.all_spines
-        per_fabric: list[Linear] = [
-            lower * leaf_cages,
-            upper * self.spine_down_cages,
-            link * self.leaf_links,
-            hardware.spine_cents * spines,
+        times = self.rules.fabrics
+        terms: list[tuple[Var, int]] = [
+            (leaf_cages, lower),
+            (self.spine_down_cages, upper),
+            (self.leaf_links, link),
+            (spines, hardware.spine_cents),
         ]
         if hardware.core is not None:
             lower, upper, link = hardware.spine_core_cents
-            most = self.all_spines.proto.domain[-1] * self.spine_uplinks.proto.domain[-1]
+            most = self.most_spines * self.most_spine_uplinks
             links = self._product(self.all_spines, self.spine_uplinks, most, "spine_core_links")
             cages = links
             if self.spine_uplink_cages is not self.spine_uplinks:
                 cages = self._product(self.all_spines, self.spine_uplink_cages, most, "spine_core_cages")
-            per_fabric += [
-                lower * cages,
-                upper * self.core_cages,
-                link * links,
-                hardware.core_cents * self.cores,
-            ]
-        base = self._chosen([option.base_cents for option in self.options])
-        self.cost = base + self.rules.fabrics * cp_model.LinearExpr.sum(per_fabric)
+            terms += [(cages, lower), (self.core_cages, upper), (links, link), (self.cores, hardware.core_cents)]
+        base = [option.base_cents for option in self.options]
+        self.cost = cp_model.LinearExpr.weighted_sum(
+            [*self.take, *(variable for variable, _ in terms)], [*base, *(times * cents for _, cents in terms)]
+        )
         # Not needed for correctness: what each option costs at least, so that the search starts near the truth.
-        self.model.add(self.cost >= self._chosen([option.bound_cents for option in self.options]))
-        self.model.minimize(self.cost)
+        cost = self._var(MOST_CENTS, "cost")
+        self.model.add(cost == self.cost)
+        self.model.add(cost >= self._chosen([option.bound_cents for option in self.options]))
+        self.model.minimize(cost)
+        self.total = cost
 
     def solve(self, below_cents: int | None, time_limit_s: float, threads: int, seed: int) -> Answer:
         """The cheapest solution that costs less than `below_cents`, with the solver's own status and bound."""
         if below_cents is not None:
-            self.model.add(self.cost < below_cents)
+            self.model.add(self.total < below_cents)
         solver = cp_model.CpSolver()
         solver.parameters.max_time_in_seconds = time_limit_s
         solver.parameters.num_workers = threads
@@ -378,17 +385,13 @@ class ClosProgram:
         option = self.options[next(number for number, take in enumerate(self.take) if solver.boolean_value(take))]
         uplinks, spines = solver.value(self.uplinks), solver.value(self.spines)
         bundle = uplinks // spines if uplinks % spines == 0 else None
-        answer = {
-            "option": option,
-            "spines": spines,
-            "bundle": bundle,
-            "uplinks": uplinks,
-        }
-        if self.hardware.core is not None:
-            answer |= {
-                "spine_uplinks": solver.value(self.spine_uplinks),
-                "core_bundle": solver.value(self.core_bundle),
-                "core_positions": solver.value(self.core_positions),
-            }
         name = "optimal" if status == cp_model.OPTIMAL else "feasible"
-        return Answer(name, round(solver.objective_value), bound, **answer)
+        answer = Answer(name, round(solver.objective_value), bound, option, spines, bundle, uplinks)
+        if self.hardware.core is None:
+            return answer
+        return replace(
+            answer,
+            spine_uplinks=solver.value(self.spine_uplinks),
+            core_bundle=solver.value(self.core_bundle),
+            core_positions=solver.value(self.core_positions),
+        )

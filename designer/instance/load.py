@@ -148,7 +148,7 @@ class _Resolver:
         if item.seq_length is None and isinstance(item.model, str) and item.model.endswith(".json"):
             allowed = "the length of the training sequences: the model file only says how long they may be"
             self.refuse((*at, "seq_length"), "nothing", allowed)
-        degrees = self._parallelism(at, item, options, cluster)
+        degrees = self._parallelism(item, options, cluster)
         micro_batch = item.micro_batch or int(options.get("micro_batch", 1))
         global_batch = item.global_batch or options.get("global_batch")
         if global_batch is None:
@@ -203,12 +203,13 @@ class _Resolver:
         defaults: dict[str, Any] = {"kv_heads": sizes.heads, "head_dim": sizes.hidden // sizes.heads}
         if sizes.experts:
             defaults |= {"moe_ffn_hidden": ffn, "moe_layers": sizes.layers}
-        model = Transformer(**{"name": "model", "source": "the instance", **defaults, **given})
+        fields: dict[str, Any] = {"name": "model", "source": "the instance"} | defaults | given
+        model = Transformer(**fields)
         for field, found, allowed in inconsistencies(model):
             self.refuse((*at, "model", field), found, allowed)
         return model
 
-    def _parallelism(self, at: Location, item: JobSection, options: Mapping[str, Any], cluster: Cluster) -> Parallelism:
+    def _parallelism(self, item: JobSection, options: Mapping[str, Any], cluster: Cluster) -> Parallelism:
         file: dict[str, Any] = dict(options.get("parallelism", {}))
         given = item.parallelism.model_dump(exclude_unset=True) if item.parallelism else {}
         merged = ParallelismSection.model_validate(file | given)

@@ -30,7 +30,7 @@ def halving_doubling_bytes(size_bytes: float, members: int, distance: int) -> fl
 
 
 def pipeline_bytes(micro_batch: int, seq_length: float, hidden: int, tp: int) -> float:
-    """b s h 2 / tp: activations that cross one stage boundary for one micro-batch, in one direction, per GPU.
+    """Activations, b s h 2 / tp, that cross one stage boundary for one micro-batch, in one direction, per GPU.
 
     With the scatter/gather optimization of Narayanan et al. 2021, section 4.1, each of the tp ranks sends its part.
     """
@@ -48,8 +48,8 @@ def expert_dispatch_bytes(tokens: float, experts_per_token: int, hidden: int) ->
 def tensor_parallel_bytes(micro_batch: int, seq_length: float, hidden: int) -> float:
     """4 all-reduces of b s h 2 bytes a layer and micro-batch: two forward, two backward (Narayanan et al. 2021).
 
-    With sequence parallelism each becomes a reduce-scatter and an all-gather of the same volume (Korthikanti et al. 2022).
-    Returned is S summed over the four, to be put into `all_reduce_bytes`.
+    With sequence parallelism each becomes a reduce-scatter and an all-gather of the same volume (Korthikanti
+    et al. 2022). Returned is S summed over the four, to be put into `all_reduce_bytes`.
     """
     return 4 * micro_batch * seq_length * hidden * ACTIVATION_BYTES
 

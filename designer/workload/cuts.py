@@ -6,6 +6,7 @@ endpoints, so the rate of a block follows from where it begins and ends, without
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,7 +192,7 @@ class CutFunction:
             leaf = rail * -(-layout.per_rail // down) + position // down
         bounds = [*blocks.offsets.tolist(), len(blocks.pod_first)]
         total = np.zeros(len(blocks.pod_first))
-        for begin, stop in zip(bounds[:-1], bounds[1:], strict=True):
+        for begin, stop in pairwise(bounds):
             width = int(blocks.pod_last[begin] - blocks.pod_first[begin])
             for part in step.components:
                 total[begin:stop] += explicit_out(part, leaf // width, stop - begin)
@@ -216,10 +217,12 @@ def explicit_out(part: Component, block: Ints, blocks: int) -> Floats:
         group = position // period * part.stride + position % part.stride
         keys, inside = np.unique(group * blocks + block, return_counts=True)
         zero = np.zeros_like(inside)
-        return np.bincount(keys % blocks, members_out(part.pattern, zero, inside, part.size, 0), blocks) * part.rate
+        rates = members_out(part.pattern, zero, inside, part.size, 0)
+        return np.asarray(np.bincount(keys % blocks, rates, blocks) * part.rate, dtype=np.float64)
     target = (digit + part.by) % part.size if part.pattern == "shift" else digit ^ part.by
     peer = position + (target - digit) * part.stride
-    return np.bincount(block[block != block[peer]], minlength=blocks) * part.rate
+    leaving = np.bincount(block[block != block[peer]], minlength=blocks)
+    return leaving.astype(np.float64) * part.rate
 
 
 def layouts(traffic: Traffic, leaf_sharing: str) -> Iterable[Layout]:
