@@ -1,0 +1,95 @@
+"""The shipped instances: they load, their recorded designs hold, published ones come to the published counts."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.best_known import INSTANCES, MARKS, families, instance_files, read_records, record_of, with_table
+from designer import design, load_instance
+
+FILES = [path for family in families() for path in instance_files(family)]
+MOST_GPUS = 40_000  # larger ones are left to the benchmarks
+
+# RA-11333-001 V11, Tables 3 and 4: leaf, spine, core, links host to leaf, leaf to spine, spine to core
+SUPERPOD = {
+    "dgx-h100-su01": (8, 4, 0, 252, 256, 0),
+    "dgx-h100-su02": (16, 8, 0, 508, 512, 0),
+    "dgx-h100-su03": (24, 16, 0, 764, 768, 0),
+    "dgx-h100-su04": (32, 16, 0, 1020, 1024, 0),
+    "dgx-h100-su08": (64, 32, 0, 2048, 2048, 0),
+    "dgx-h100-su16": (128, 128, 64, 4096, 4096, 4096),
+    "dgx-h100-su32": (256, 256, 128, 8192, 8192, 8192),
+    "dgx-h100-su64": (512, 512, 256, 16384, 16384, 16384),
+}
+# arXiv 2307.12169v1, Table 2: switches and transceivers of rail-only, by GPUs and radix
+RAIL_ONLY = {
+    (32768, 32): (3072, 131072),
+    (32768, 64): (1536, 131072),
+    (32768, 128): (256, 65536),
+    (32768, 256): (128, 65536),
+    (65536, 64): (3072, 262144),
+    (65536, 128): (1536, 262144),
+    (65536, 256): (256, 131072),
+}
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
+
+
+def test_every_family_has_instances_a_readme_and_records_of_exactly_its_instances() -> None:
+    for family in families():
+        names = [path.stem for path in instance_files(family)]
+        assert names, family
+        assert list(read_records(family)) == names
+    assert len(instance_files("small")) >= 10
+
+
+@pytest.mark.parametrize("family", families())
+def test_the_table_in_the_readme_is_that_of_the_records(family: str) -> None:
+    text = (INSTANCES / family / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {family}\n")
+    assert all(text.count(mark) == 1 for mark in MARKS)
+    assert with_table(text, read_records(family)) == text
+
+
+@pytest.mark.parametrize("family", families())
+def test_records_are_proven_and_say_the_same_things(family: str) -> None:
+    records = read_records(family)
+    first = next(iter(records.values()))
+    for name, record in records.items():
+        assert record.keys() == first.keys(), name
+        assert record["counts"].keys() == first["counts"].keys(), name
+        assert record["status"] == "optimal", name
+        assert record["cost_usd"] == record["lower_bound_usd"] > 0, name
+
+
+@pytest.mark.parametrize("path", FILES, ids=_name)
+def test_an_instance_loads_is_named_as_its_file_and_opens_with_a_comment(path: Path) -> None:
+    instance = load_instance(path)
+    assert instance.name == path.stem
+    assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if load_instance(path).cluster.gpus <= MOST_GPUS], ids=_name)
+def test_the_design_is_proven_and_the_recorded_one(path: Path) -> None:
+    found = record_of(design(load_instance(path)))
+    known = read_records(path.parent.name)[path.stem]
+    assert {**found, "version": ""} == {**known, "version": ""}
+
+
+def test_superpod_designs_have_the_vendors_counts() -> None:
+    names = ("leaf", "spine", "core", "endpoint_links", "leaf_spine_links", "spine_core_links")
+    found = {name: tuple(record["counts"][key] for key in names) for name, record in read_records("superpod").items()}
+    assert found == SUPERPOD
+
+
+def test_rail_only_designs_have_the_papers_counts_and_cost() -> None:
+    records = read_records("rail-only")
+    assert len(records) == len(RAIL_ONLY)
+    for (gpus, radix), (switches, transceivers) in RAIL_ONLY.items():
+        record = records[f"hb256-{gpus}-radix{radix}"]
+        counts = record["counts"]
+        links = counts["endpoint_links"] + counts["leaf_spine_links"]
+        assert (counts["leaf"] + counts["spine"] + counts["core"], 2 * links) == (switches, transceivers)
+        assert record["cost_usd"] == 748 * switches * radix + 374 * transceivers
