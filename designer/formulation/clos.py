@@ -149,7 +149,8 @@ class ClosProgram:
         """A leaf's uplinks fit its free cages and ports and carry X(d): u = S k, u >= need_o, u <= free_o.
 
         The need is throughput x X(d) over the link's rate, the cut function of the traffic (see `workload.cuts`).
-        Where bundles may be uneven, u is any number and k the larger bundle, S k >= u.
+        Where bundles may be uneven, u is any number, S <= u, and k the larger bundle, S k >= u; cables that carry
+        several links to one spine keep bundles even.
         """
         most = max(option.free_ports for option in self.options)
         self.most_uplinks = most
@@ -157,9 +158,10 @@ class ClosProgram:
         self.spines = self._var(most, "spines", 1)
         self.bundle = self._var(most, "bundle", 1)
         spine_links = self._product(self.spines, self.bundle, 2 * most, "spine_links")
-        if self.rules.symmetric:
+        if self.rules.symmetric or self.hardware.spine.medium.bundle > 1:
             self.model.add(self.uplinks == spine_links)
         else:
+            self.model.add(self.spines <= self.uplinks)
             self.model.add(self.uplinks <= spine_links)
             self.model.add(self.uplinks >= spine_links - self.spines + 1)
         self.model.add(self.uplinks >= self._chosen([option.leaf_links for option in self.options]))
@@ -323,8 +325,7 @@ class ClosProgram:
             self.model.add(bundle >= 2).only_enforce_if(~single)
             self.model.add(links - count >= need).only_enforce_if(single)
             spared = 0 if count == 1 else count
-            slowed = self._product(bundle, peers, 1 << 24, f"slowed_{number}_{level}")
-            self.model.add(slowed - count * peers - spared * bundle >= need).only_enforce_if(~single)
+            self.model.add(links - count * peers - spared * bundle >= need).only_enforce_if(~single)
 
     def add_cost(self) -> None:
         """Cost in cents: the option's part, and for each of the equal fabrics its spines, cores and cabling.

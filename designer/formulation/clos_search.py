@@ -242,6 +242,8 @@ class ClosSearch:
             downs += [whole * layout.per_rail for whole in range(2, layout.rails) if whole * layout.per_rail <= radix]
         if pinned.down is not None:
             downs = [pinned.down] if pinned.down <= radix else []
+        if not layout.mixed and layout.rails > 1 and self.instance.search.leaf_sharing == "none":
+            downs = [down for down in downs if down < 2 * layout.per_rail]
         leaf_cents = self.pricing.switch_cents(tier.switch)
         for down in sorted(set(downs)):
             if self.best_cents is not None and part.fabrics * layout.leaves(down) * leaf_cents >= self.best_cents:

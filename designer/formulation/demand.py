@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -68,8 +68,10 @@ class Needs:
         layout, traffic = self.cuts.layout, self.cuts.traffic
         if layout.mixed:
             return min(traffic.hb_domain, down)
-        rails = max(1, down // layout.per_rail)
-        return min(rails, layout.rails) * (traffic.hb_domain // traffic.rails)
+        of_rail = traffic.hb_domain // traffic.rails
+        if down < layout.per_rail:
+            return min(of_rail, down)
+        return min(down // layout.per_rail, layout.rails) * of_rail
 
     def _over_domain(self, nics_lost: int) -> float:
         """Load on a NIC of the domain, in units of its own, when `nics_lost` of the domain's NICs are gone."""
@@ -119,36 +121,19 @@ def unmet(shape: ClosShape, needs: Needs, *, ecmp: bool) -> list[str]:
         detour = 1.0
     if shape.spines is None or shape.leaf.up_mode is None:
         return found
-    leaf = needs.leaf_gbps(down)
-    uplink_gbps, uplinks = shape.leaf.up_mode.gbps, shape.uplinks
-    bundle = shape.spines.bundle or -(-uplinks // shape.spines.count)
-    levels = [_Level("leaf", leaf, uplink_gbps, uplinks, 1, bundle)]
-    cores = shape.cores
-    if cores is not None and shape.spines.tier.up_mode is not None:
+    spines, cores, uplinks = shape.spines, shape.cores, shape.uplinks
+    bundle = spines.bundle or -(-uplinks // spines.count)
+    levels = [_Level("leaf", needs.leaf_gbps(down), shape.leaf.up_mode.gbps, uplinks, bundle, spines.count)]
+    if cores is not None and spines.tier.up_mode is not None:
         pod = float(needs.pods_gbps(down, cores.leaves_per_pod)[-1])
-        links = shape.spines.count * cores.uplinks
-        group_survives = shape.cores_per_group > 1
-        if not ecmp:
-            core_loss = cores.positions * cores.bundle
-        elif group_survives:
-            core_loss = shape.spines.count * cores.bundle
-        else:
-            core_loss = cores.positions * cores.uplinks
-        link_loss = 1 if not ecmp or cores.bundle == 1 else shape.spines.count * shape.cores_per_group
-        gbps = shape.spines.tier.up_mode.gbps
-        levels.append(_Level("pod", pod, gbps, links, link_loss, max(cores.uplinks, core_loss)))
-        if ecmp and not group_survives:
-            levels[0] = replace(levels[0], switch_loss=max(bundle, cores.positions * bundle))
-    if ecmp:
-        link_loss = 1 if bundle == 1 else shape.spines.count
-        levels[0] = replace(levels[0], link_loss=link_loss)
+        links, peers = spines.count * cores.uplinks, spines.count * shape.cores_per_group
+        levels.append(_Level("pod", pod, spines.tier.up_mode.gbps, links, cores.bundle, peers))
     for level in levels:
         if level.links < links_for(level.need_gbps * detour, level.gbps):
             carried = level.links * level.gbps
             found.append(f"a {level.name} sends {level.need_gbps * detour:g} Gb/s, its uplinks carry {carried}")
         for item in needs.lost_links:
-            loss = level.switch_loss if item.kind == "switch" else level.link_loss
-            left = level.links - item.count * loss
+            left = level.links - _links_lost(level, item, shape, ecmp=ecmp)
             if left < links_for(level.need_gbps * item.share, level.gbps):
                 found.append(f"with {item.count} {item.kind} lost a {level.name} has {left} uplinks left")
     return found
@@ -156,11 +141,27 @@ def unmet(shape: ClosShape, needs: Needs, *, ecmp: bool) -> list[str]:
 
 @dataclass(frozen=True)
 class _Level:
-    """Uplinks of a leaf or a pod: the need, and how many links one lost link or switch takes away."""
+    """Uplinks of a leaf or a pod: the need, and `links` in bundles of at most `bundle`, `peers` of them."""
 
     name: str
     need_gbps: float
     gbps: int
     links: int
-    link_loss: int
-    switch_loss: int
+    bundle: int
+    peers: int
+
+
+def _links_lost(level: _Level, item: LostLinks, shape: ClosShape, *, ecmp: bool) -> int:
+    """Uplinks of a leaf or pod that a failure makes useless; the rules are those of `ClosProgram.add_survivability`."""
+    count, cores = item.count, shape.cores
+    if item.kind == "link":
+        if not ecmp or level.bundle == 1:
+            return count
+        return count * level.peers + (count * level.bundle if count > 1 else 0)
+    group_dies = ecmp and cores is not None and shape.cores_per_group <= count
+    if cores is None or shape.spines is None or level.name == "leaf":
+        return count * level.bundle * (cores.positions if cores is not None and group_dies else 1)
+    of_core = cores.positions * (cores.uplinks if group_dies else cores.bundle)
+    if ecmp and not group_dies:
+        of_core = shape.spines.count * cores.bundle
+    return count * max(cores.uplinks, of_core)
