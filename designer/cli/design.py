@@ -1,0 +1,93 @@
+"""`designer design`: from an instance file to its cheapest network."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from designer.cli.search_job import (
+    Families,
+    Gap,
+    Json,
+    Progress,
+    Seed,
+    Solver,
+    Threads,
+    TimeLimit,
+    exit_code,
+    run_interruptibly,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from designer.result import Design
+
+
+def design(
+    instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (YAML or JSON).")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DESIGN.json", help="Write the design file here.")
+    ] = None,
+    as_json: Json = False,
+    time_limit: TimeLimit = None,
+    gap: Gap = 0.0,
+    threads: Threads = 1,
+    seed: Seed = 0,
+    solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
+    families: Families = "clos",  # noqa: ARG001 - its callback lets only what exists pass
+) -> None:
+    """Find the cheapest network that carries the jobs of INSTANCE, and prove it.
+
+    Exit codes: 0 optimal or within --gap, 3 bad input, 4 proven infeasible, 5 and 6 a limit was hit with and without a
+    design, 130 interrupted (the best design so far is written).
+    """
+    from designer.cli.console import render, write_error, write_json, write_out
+    from designer.errors import OutputError
+    from designer.files import check_writable
+    from designer.instance.load import load_instance
+    from designer.search import Options
+    from designer.search import design as search
+
+    if output is not None:
+        if output.exists() and instance.exists() and output.samefile(instance):
+            raise typer.BadParameter("the design would overwrite the instance", param_hint="-o")
+        check_writable(output)
+    problem = load_instance(instance)
+    write_error(f"{problem.name}: {problem.cluster.gpus:,} GPUs, searching")
+    progress = Progress()
+
+    def work(should_stop: "Callable[[], bool]") -> "Design":
+        limit = math.inf if time_limit is None else time_limit
+        return search(problem, Options(limit, gap, threads, seed, progress, should_stop))
+
+    try:
+        result, interrupted = run_interruptibly(work)
+    finally:
+        progress.finish()
+    code = exit_code(result.provenance.termination, result.gap, gap, interrupted=interrupted)
+    failed: OutputError | None = None
+    if output is not None:
+        try:
+            result.save(output)
+        except OutputError as error:  # what took long to find is shown all the same
+            failed = error
+    if as_json:
+        write_json(result.to_document())
+    else:
+        from designer.cli.design_report import design_report
+
+        write_out(render(*design_report(result)))
+    if failed is not None:
+        raise failed
+    if output is not None:
+        write_error(f"design written to {output}")
+    if code:
+        write_error(_why_not_done(result, code))
+    raise typer.Exit(code)
+
+
+def _why_not_done(result: "Design", code: int) -> str:
+    what = "interrupted" if code == 130 else "a limit was hit"
+    return f"{what}: the design is proven within {100 * result.gap:.2f} % of the optimum, no closer"

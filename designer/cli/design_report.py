@@ -1,0 +1,231 @@
+"""A design as tables and words: what to buy, what it costs, how far from optimal, its shape, phases and templates."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designer.cli.console import printable, table
+from designer.comparison import ComparisonRow
+from designer.costing.bill import Bill
+from designer.fabric.shape import ClosShape
+from designer.result import Design
+from designer.units import usd
+from designer.workload.cuts import CutFunction
+from designer.workload.traffic import Phase, Traffic
+
+MEETS = {True: "yes", False: "no", None: "not judged"}
+
+
+def money(amount_cents: int) -> str:
+    """An amount in whole USD, cents where they are not zero."""
+    return f"${usd(amount_cents):,.0f}" if amount_cents % 100 == 0 else f"${usd(amount_cents):,.2f}"
+
+
+def percent(part: float, digits: int = 1) -> str:
+    """A part as percent."""
+    return f"{100 * part:.{digits}f} %"
+
+
+def design_report(design: Design) -> Iterator[Any]:
+    """The parts of the report, for `render`."""
+    from rich.text import Text
+
+    def heading(text: str) -> Text:
+        return Text(f"\n{text}", style="bold")
+
+    yield Text(printable(design.name), style="bold")
+    yield facts(summary(design))
+    yield heading("Network")
+    yield facts(shape_words(design))
+    yield heading("What to buy")
+    yield bill_table(design.bill)
+    yield heading("Phases")
+    yield phase_table(design)
+    yield heading("Templates on the same catalog and demands")
+    yield template_table(design)
+    yield from reasons(design.comparison)
+
+
+def facts(pairs: Iterator[tuple[str, str]]) -> Any:
+    """Labels and texts side by side."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in pairs:
+        grid.add_row(label, text)
+    return grid
+
+
+def summary(design: Design) -> Iterator[tuple[str, str]]:
+    """Cost, how far it is proven, power, and what rests on assumptions."""
+    bill = design.bill
+    yield "cost", money(design.cost_cents) + (" purchase and energy" if design.objective == "tco" else "")
+    if bill.energy_cents:
+        energy = design.instance.energy
+        yield "", f"{money(bill.capex_cents)} purchase, {money(bill.energy_cents)} energy over {energy.years:g} years"
+    yield "status", status_words(design)
+    yield "searched", design.searched
+    yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
+    if bill.assumed_cents:
+        part = percent(bill.assumed_cents / bill.capex_cents)
+        yield "assumed", f"{money(bill.assumed_cents)} of the purchase ({part}) rest on assumed prices, marked *"
+    yield "solved", f"in {design.provenance.wall_s:.1f} s by {design.provenance.solver}"
+
+
+def status_words(design: Design) -> str:
+    """Optimal, or the gap and the bound."""
+    if design.status == "optimal":
+        return "optimal: proven that no network of those searched costs less"
+    reason = {
+        "gap": "within the gap asked for",
+        "time_limit": "stopped by the time limit",
+        "interrupted": "interrupted",
+    }.get(design.provenance.termination, design.provenance.termination)
+    return (
+        f"{design.status}, {reason}: at most {percent(design.gap, 2)} above the optimum, "
+        f"no network of those searched costs less than {money(design.bound_cents)}"
+    )
+
+
+def shape_words(design: Design) -> Iterator[tuple[str, str]]:
+    """Tiers, leaves, uplinks, spines and cores in words."""
+    shape, counts = design.shape, design.counts
+    hosts = shape.hosts
+    tiers = {1: "one tier", 2: "two tiers", 3: "three tiers"}[shape.tiers]
+    switches = ", ".join(f"{counts[tier]:,} {tier}" for tier in ("leaf", "spine", "core") if counts[tier])
+    yield "tiers", f"{tiers}: {switches}; {counts['switches']:,} switches, {counts['links']:,} links"
+    planes = "1 plane" if hosts.planes == 1 else f"{hosts.planes} planes"
+    rails = "all rails" if shape.layout.rails == hosts.rails else f"{shape.layout.rails} of {hosts.rails} rails"
+    alike = "1 fabric" if shape.fabrics == 1 else f"{shape.fabrics} separate fabrics"
+    yield "fabrics", f"{alike}, {rails} in each, {planes} of {hosts.gbps} Gb/s"
+    leaf = f"{shape.leaf.switch.key}, {_ports(shape)}"
+    if hosts.management_ports:
+        leaf += f", {hosts.management_ports} management ports in each fabric among them"
+    yield "leaf", leaf
+    if shape.spines is None or shape.leaf.up_mode is None:
+        return
+    ratio = shape.down * hosts.gbps / (shape.uplinks * shape.leaf.up_mode.gbps)
+    yield "oversubscription", f"{ratio:.2f}:1 at a leaf, downlink over uplink capacity"
+    in_fabric = " in each fabric" if shape.fabrics > 1 else ""
+    where = f" in each of {shape.pods} pods" if shape.cores else in_fabric
+    yield "spine", f"{shape.spines.count} of {shape.spines.tier.switch.key}{where}; {_bundle(shape)}"
+    if shape.cores is not None:
+        cores = shape.cores
+        uplinks = f"{cores.uplinks} uplinks of a spine, {_links(cores.bundle)} to each of {shape.cores_per_group} cores"
+        yield "core", f"{shape.cores_per_fabric} of {cores.tier.switch.key}{in_fabric}; {uplinks}"
+        yield "pod", f"{cores.leaves_per_pod} leaves and {shape.spines.count} spines"
+    if design.worst_leaf_pair < 1:
+        yield "worst leaf pair", f"two leaves share only {percent(design.worst_leaf_pair, 2)} of their uplinks"
+
+
+def _links(count: int) -> str:
+    return "1 link" if count == 1 else f"{count} links"
+
+
+def _ports(shape: ClosShape) -> str:
+    words = f"{shape.down} ports of {shape.leaf.down_mode.gbps} Gb/s to endpoints"
+    if shape.spines is not None and shape.leaf.up_mode is not None:
+        words += f", {shape.uplinks} of {shape.leaf.up_mode.gbps} Gb/s up"
+    return words
+
+
+def _bundle(shape: ClosShape) -> str:
+    if shape.spines is None:
+        return ""
+    if shape.spines.bundle is None:
+        return f"{shape.uplinks} uplinks of a leaf spread over them, bundles differ by one link"
+    return f"{_links(shape.spines.bundle)} from each leaf to each spine"
+
+
+def bill_table(bill: Bill) -> Any:
+    """The bill of materials, a line a component and use."""
+    result = table("component", "description", "for", "quantity", "unit price", "total", right=(3, 4, 5))
+    for line in bill.lines:
+        mark = "*" if line.price_assumed else ""
+        result.add_row(
+            printable(line.item),
+            printable(line.description),
+            line.used_for,
+            f"{line.quantity:,}",
+            money(line.unit_cents) + mark,
+            money(line.quantity * line.unit_cents) + mark,
+        )
+    result.add_section()
+    result.add_row("", "purchase", "", "", "", money(bill.capex_cents))
+    if bill.energy_cents:
+        result.add_row("", "energy", "", "", "", money(bill.energy_cents))
+    return result
+
+
+@dataclass(frozen=True)
+class PhaseRate:
+    """The part of line rate that a tier's uplinks give a phase while nothing else sends; None if nothing crosses."""
+
+    leaf: float | None
+    pod: float | None
+
+
+def phase_rate(traffic: Traffic, shape: ClosShape, phase: Phase) -> PhaseRate:
+    """What the uplinks of leaves and pods leave of the line rate of one phase, in its most demanding step."""
+    import numpy as np
+
+    if shape.spines is None or shape.leaf.up_mode is None:
+        return PhaseRate(None, None)
+    alone = replace(traffic, phases=(replace(phase, floor=1.0),))
+    cuts = CutFunction(alone, shape.layout)
+
+    def rate(sent: float, capacity_gbps: float) -> float | None:
+        return min(1.0, capacity_gbps / (sent * shape.hosts.gbps)) if sent > 0 else None
+
+    leaf = rate(cuts.leaf(shape.down), shape.uplinks * shape.leaf.up_mode.gbps)
+    if shape.cores is None or shape.spines.tier.up_mode is None:
+        return PhaseRate(leaf, None)
+    sent = float(cuts.pods(shape.down, np.array([shape.cores.leaves_per_pod]))[0])
+    capacity = shape.spines.count * shape.cores.uplinks * shape.spines.tier.up_mode.gbps
+    return PhaseRate(leaf, rate(sent, capacity))
+
+
+def phase_table(design: Design) -> Any:
+    """Each phase on the network: the floor, and what the uplinks of each tier give."""
+    three = design.shape.tiers == 3
+    columns = ["phase", "job", "floor", "leaf uplinks give", *(["pod uplinks give"] if three else [])]
+    result = table(*columns, right=(2, 3, 4) if three else (2, 3))
+    for phase in design.traffic.network_phases:
+        rate = phase_rate(design.traffic, design.shape, phase)
+        given = [rate.leaf, rate.pod] if three else [rate.leaf]
+        result.add_row(
+            printable(phase.name),
+            printable(phase.job),
+            percent(phase.floor),
+            *("crosses none" if part is None else percent(part) for part in given),
+        )
+    return result
+
+
+def template_table(design: Design) -> Any:
+    """What each template would cost, and whether it meets the requirements."""
+    result = table("template", "switch", "switches", "links", "cost", "meets", "saving", right=(2, 3, 4, 6))
+    for row in design.comparison:
+        result.add_row(
+            row.template,
+            printable(row.switch),
+            f"{row.counts['switches']:,}",
+            f"{row.counts['links']:,}",
+            money(row.cost_cents),
+            MEETS[row.meets],
+            percent(row.saving),
+        )
+    if not design.comparison:
+        result.add_row("none can be built from this catalog", *[""] * 6)
+    return result
+
+
+def reasons(rows: list[ComparisonRow]) -> Iterator[Any]:
+    """Why the design is cheaper than each template, or what the template falls short of."""
+    if rows:
+        from rich.text import Text
+
+        yield Text("")
+        yield facts((row.template, printable(row.why)) for row in rows)

@@ -1,0 +1,192 @@
+"""The design file as typed models, from which its JSON Schema is exported.
+
+They say what every design file holds; later versions may hold more, so further fields are allowed.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Count = Annotated[int, Field(ge=0)]
+Usd = Annotated[float, Field(ge=0)]
+Part = Annotated[float, Field(ge=0, le=1)]
+
+
+class Record(BaseModel):
+    """A mapping with at least the fields of its class."""
+
+    model_config = ConfigDict(extra="allow", allow_inf_nan=False)
+
+
+class Counts(Record):
+    """Totals over all fabrics; one link per physical link at the speed it runs."""
+
+    switches: Count
+    leaf: Count
+    spine: Count
+    core: Count
+    fabrics: Count
+    planes: Count
+    links: Count
+    endpoint_links: Count
+    leaf_leaf_links: Count
+    leaf_spine_links: Count
+    spine_core_links: Count
+    cables: Count
+    transceivers: Count
+
+
+class BillLineRecord(Record):
+    """One line of the bill of materials."""
+
+    item: str = Field(description="key in the catalog")
+    section: str
+    description: str
+    used_for: str = Field(description="tier of a switch, or class of links")
+    quantity: Count
+    unit_usd: Usd
+    unit_energy_usd: Usd = Field(description="energy of one piece; 0 where the objective does not count it")
+    unit_power_w: Annotated[float, Field(ge=0)]
+    total_usd: Usd
+    price_assumed: bool = Field(description="no source published the price")
+    power_assumed: bool
+    source: str
+    date: str
+
+
+class TemplateRow(Record):
+    """A template beside the design."""
+
+    template: str
+    switch: str
+    cost_usd: Usd
+    switches: Count
+    links: Count
+    counts: Counts
+    meets: bool | None = Field(description="null where the arithmetic of the Clos family does not apply")
+    saving: float = Field(description="part of the template's cost that the design saves", le=1)
+    why: str
+
+
+class ComponentRecord(Record):
+    """A pattern of a step."""
+
+    pattern: str
+    stride: int
+    size: int
+    by: int
+    rate: float = Field(description="part of the line rate")
+
+
+class StepRecord(Record):
+    """What is sent at the same time."""
+
+    name: str
+    components: list[ComponentRecord]
+    nic_bytes: float = Field(description="bytes a GPU sends in one iteration")
+
+
+class PhaseRecord(Record):
+    """One kind of traffic of one job."""
+
+    name: str
+    job: str
+    steps: list[StepRecord]
+    floor: Part
+    domain_bytes: float = Field(description="bytes a GPU sends inside its HB domain in one iteration")
+    across: Literal["rail", "cluster"]
+    first_gpu: Count
+    gpus: Count
+
+
+class TrafficRecord(Record):
+    """All phases of all jobs."""
+
+    gpus: Count
+    hb_domain: Count
+    rails: Count
+    phases: list[PhaseRecord]
+
+
+class Runs(Record):
+    """A column whose neighbours are often equal: [value, length] of each run."""
+
+    runs: list[tuple[int, int]]
+
+
+Column = list[int] | Runs
+
+
+class NodeColumns(Record):
+    """One entry a node, GPUs first; -1 is none."""
+
+    kind: Column
+    rail: Column
+    plane: Column
+    pod: Column
+    fabric: Column
+    model: Column
+
+
+class LinkColumns(Record):
+    """One entry a physical link: its lower end `a`, its upper end `b`, their cages and lanes."""
+
+    a: Column
+    b: Column
+    a_cage: Column
+    a_lane: Column
+    b_cage: Column
+    b_lane: Column
+    gbps: Column
+    medium: Column
+
+
+class FabricRecord(Record):
+    """The network link by link."""
+
+    gpus: Count
+    gpus_per_cage: Count
+    models: list[str]
+    media: list[dict[str, Any]]
+    nodes: NodeColumns
+    links: LinkColumns
+
+
+class ProvenanceRecord(Record):
+    """How the design came about."""
+
+    version: str
+    solver: str
+    termination: str
+    seed: int
+    wall_s: float
+
+
+class DesignFile(Record):
+    """A network design: what to buy, what it costs, how far it is from proven optimal, and the network itself."""
+
+    schema_version: Literal[1]
+    name: str
+    status: Literal["optimal", "feasible", "infeasible", "no_solution"]
+    objective: Literal["capex", "tco"]
+    cost_usd: Usd
+    lower_bound_usd: Usd = Field(description="no network of `searched` costs less")
+    gap: Part = Field(description="(cost - lower bound) / cost")
+    searched: str = Field(description="the set of networks that the bound speaks of")
+    any_topology_bound_usd: Usd | None
+    capex_usd: Usd
+    energy_usd: Usd
+    assumed_usd: Usd = Field(description="part of the purchase that rests on assumed prices")
+    power_w: Annotated[float, Field(ge=0)]
+    counts: Counts
+    worst_leaf_pair: Part
+    bill_of_materials: list[BillLineRecord]
+    comparison: list[TemplateRow]
+    traffic: TrafficRecord
+    requirements: dict[str, Any]
+    energy: dict[str, Any]
+    cluster: dict[str, Any]
+    instance: dict[str, Any]
+    catalog: dict[str, Any]
+    provenance: ProvenanceRecord
+    fabric: FabricRecord
