@@ -5,21 +5,26 @@ Every catalog here has one kind of socket, `port`. Optics join any two modes; th
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
+from designer.catalog.components import PortMode, Switch
+from designer.costing.pricing import MediaFinder, Pricing, with_media
+from designer.fabric.shape import ClosShape, Cores, Hosts, Spines, Tier
 from designer.instance.instance import Instance
 from designer.instance.load import instance_from_document
+from designer.workload.cuts import Layout
 
 Document = dict[str, Any]
 PLAIN = ((1, 400),)
 BREAKOUT = ((1, 400), (2, 200))
 HALVES = ((2, 200),)
 TWIN_BREAKOUT = ((1, 800), (2, 400))
-GROUPS = {"ring": (2, 3, 4, 6), "all-to-all": (2, 3, 4, 6), "any": (2, 3, 4), "halving-doubling": (2, 4, 8)}
 
 
 def _product(usd: float, power_w: float = 0.0, **fields: Any) -> Document:
@@ -242,3 +247,73 @@ def problems(draw: st.DrawFn, tiers: Sequence[int] = (1, 2, 3), most_per_rail: i
         },
         "objective": draw(st.sampled_from(["capex", "capex", "tco"])),
     }
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> tuple[Instance, ClosShape]:
+    """A Clos with media, whatever it carries, and the instance whose catalog it is made of."""
+    nic_record, modes = draw(st.sampled_from(NICS))
+    switches = {
+        name: switch(draw(st.sampled_from([8, 12, 16, 5])), usd, draw(st.sampled_from(modes)), power_w=usd / 10)
+        for name, usd in (("a", 900), ("b", 2000))
+    }
+    cluster = draw(clusters(draw(st.sampled_from([48, 24, 8]))))
+    objective = draw(st.sampled_from(["capex", "tco"]))
+    media = MEDIA[draw(st.sampled_from(["optics", "copper"]))]
+    instance = instance_of(catalog(switches, media, nic_record), cluster, objective=objective)
+    hosts = _hosts(draw, instance)
+    mixed = draw(st.booleans()) and hosts.rails > 1
+    tiers = draw(st.sampled_from([2, 3, 3, 1]))
+    rails = [value for value in range(1, hosts.rails + 1) if tiers == 1 or hosts.rails % value == 0]
+    layout = Layout(mixed, hosts.rails if mixed else draw(st.sampled_from(rails)), hosts.gpus // hosts.rails)
+    shape = _clos(draw, hosts, layout, list(instance.catalog.switches.values()), tiers)
+    pricing = Pricing(instance.objective, instance.energy)
+    cabled = with_media(shape, MediaFinder(instance.catalog), instance.cabling, pricing)
+    assume(cabled is not None)
+    return instance, cabled
+
+
+def _hosts(draw: st.DrawFn, instance: Instance) -> Hosts:
+    cluster = instance.cluster
+    mode = draw(st.sampled_from(cluster.nic.modes))
+    return Hosts(cluster.gpus, cluster.rails, cluster.nic, mode, cluster.management_ports)
+
+
+def _clos(draw: st.DrawFn, hosts: Hosts, layout: Layout, switches: list[Switch], tiers: int) -> ClosShape:
+    """A shape without port problems; mostly of the tiers asked for."""
+
+    def mode_at(gbps: int) -> tuple[Switch, PortMode]:
+        found = [(one, mode) for one in switches for mode in one.modes_at(gbps)]
+        assume(found)
+        return draw(st.sampled_from(found))
+
+    model, down_mode = mode_at(hosts.gbps)
+    if tiers == 1:
+        shape = ClosShape(hosts, layout, Tier(model, down_mode), layout.endpoints + hosts.management_ports)
+        assume(not shape.problems())
+        return shape
+    up_mode = draw(st.sampled_from(model.modes))
+    down = draw(st.integers(1, model.radix(down_mode) - 1))
+    spine, spine_mode = mode_at(up_mode.gbps)
+    free = (model.cages - -(-down // down_mode.ports_per_cage)) * up_mode.ports_per_cage
+    assume(free >= 1)
+    uplinks = draw(st.integers(1, free))
+    count = draw(st.integers(1, uplinks))
+    even = uplinks % count == 0
+    if tiers == 3 and not even:
+        uplinks, even = uplinks // count * count, True
+    leaf = Tier(model, down_mode, up_mode)
+    shape = ClosShape(hosts, layout, leaf, down, uplinks, Spines(Tier(spine, spine_mode), count, None))
+    if even:
+        shape = replace(shape, spines=replace(shape.spines, bundle=uplinks // count))
+    assume(shape.leaves > 1)
+    if tiers == 3:
+        spine_up = draw(st.sampled_from(spine.modes))
+        core, core_mode = mode_at(spine_up.gbps)
+        per_pod = draw(st.integers(1, shape.leaves))
+        bundle, cores_of_group = draw(st.sampled_from([(1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1)]))
+        positions = draw(st.sampled_from([value for value in range(1, count + 1) if count % value == 0]))
+        cores = Cores(Tier(core, core_mode), per_pod, bundle * cores_of_group, bundle, positions)
+        shape = replace(shape, spines=replace(shape.spines, tier=Tier(spine, spine_mode, spine_up)), cores=cores)
+    assume(not shape.problems())
+    return shape

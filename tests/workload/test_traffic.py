@@ -135,7 +135,7 @@ def test_expert_parallelism_inside_data_parallelism():
 
 
 def test_ring_attention():
-    """With cp 4 on whole domains: K and V of a quarter of the sequence over 3 hops, three times in all; the ring's next."""
+    """With cp 4 on whole domains: K and V of a quarter of the sequence, 3 hops, three times in all."""
     phases = phases_of(traffic_of(32, {"tp": 8, "cp": 4}, TINY, global_batch=2))
     key_and_value = 2 * (32 / 4) * 64 * 2 / 8
     assert phases["cp"].nic_bytes == pytest.approx(2 * 8 * 3 * 3 * key_and_value)
