@@ -36,7 +36,7 @@ def compare(
     solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
     families: Families = "clos",  # noqa: ARG001 - its callback lets only what exists pass
 ) -> None:
-    """Set all templates and the optimum of INSTANCE side by side.
+    """Set templates and the optimum side by side.
 
     Rows marked + are Pareto-optimal among those that meet the requirements: nothing else is at least as good in cost
     and in the share of uplinks that the worst pair of leaves has in common, and better in one of them.

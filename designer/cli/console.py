@@ -91,11 +91,11 @@ def solver_output_to_stderr() -> Generator[None]:
         yield
         return
     try:
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] - None when started without one
-            sys.stdout.flush()
+        _write(sys.stdout, "")
         with contextlib.suppress(OSError):
             os.dup2(2, 1)
         yield
+        _write(sys.stdout, "")
     finally:
         os.dup2(saved, 1)
         os.close(saved)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from designer.cli.search_job import (
+    INTERRUPTED,
     Families,
     Gap,
     Json,
@@ -38,7 +39,7 @@ def design(
     solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
     families: Families = "clos",  # noqa: ARG001 - its callback lets only what exists pass
 ) -> None:
-    """Find the cheapest network that carries the jobs of INSTANCE, and prove it.
+    """Find the cheapest network for INSTANCE, and prove it.
 
     Exit codes: 0 optimal or within --gap, 3 bad input, 4 proven infeasible, 5 and 6 a limit was hit with and without a
     design, 130 interrupted (the best design so far is written).
@@ -89,5 +90,5 @@ def design(
 
 
 def _why_not_done(result: "Design", code: int) -> str:
-    what = "interrupted" if code == 130 else "a limit was hit"
-    return f"{what}: the design is proven within {100 * result.gap:.2f} % of the optimum, no closer"
+    what = "interrupted" if code == INTERRUPTED else "the time limit was hit"
+    return f"{what}: this is the best design so far, its gap is {100 * result.gap:.2f} %"

@@ -84,8 +84,8 @@ def status_words(design: Design) -> str:
         "interrupted": "interrupted",
     }.get(design.provenance.termination, design.provenance.termination)
     return (
-        f"{design.status}, {reason}: at most {percent(design.gap, 2)} above the optimum, "
-        f"no network of those searched costs less than {money(design.bound_cents)}"
+        f"{design.status}, {reason}: gap {percent(design.gap, 2)}, "
+        f"as no network of those searched costs less than {money(design.bound_cents)}"
     )
 
 
@@ -199,7 +199,7 @@ def phase_table(design: Design) -> Any:
             printable(phase.name),
             printable(phase.job),
             percent(phase.floor),
-            *("crosses none" if part is None else percent(part) for part in given),
+            *("nothing goes up" if part is None else percent(part) for part in given),
         )
     return result
 

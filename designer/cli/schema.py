@@ -16,7 +16,7 @@ class Kind(StrEnum):
 
 
 def schema(
-    kind: Annotated[Kind, typer.Argument(help="Which file to describe.")] = Kind.INSTANCE,
+    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="instance, catalog, design or study.")] = Kind.INSTANCE,
     as_json: Annotated[bool, typer.Option("--json", help="The output is JSON in any case.")] = False,  # noqa: ARG001
 ) -> None:
     """Print the JSON Schema of a file, for editors and checks."""

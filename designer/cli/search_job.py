@@ -96,7 +96,7 @@ def run_interruptibly(work: Callable[[Callable[[], bool]], _T]) -> tuple[_T, boo
     """
     job = _Job(work)
     own_signals = threading.current_thread() is threading.main_thread()
-    before: Any = signal.signal(signal.SIGINT, job.interrupt) if own_signals else None
+    before: Any = signal.signal(signal.SIGINT, job.interrupt) if own_signals else None  # None also: not from Python
     try:
         with solver_output_to_stderr():
             threading.Thread(target=job.run, daemon=True, name="search").start()
@@ -104,7 +104,7 @@ def run_interruptibly(work: Callable[[Callable[[], bool]], _T]) -> tuple[_T, boo
             while not job.done.wait(0.2):
                 pass
     finally:
-        if own_signals:
+        if before is not None:
             signal.signal(signal.SIGINT, before)
     interrupted = job.stop.is_set()
     if interrupted and isinstance(job.error, NoDesignError):

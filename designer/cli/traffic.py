@@ -7,6 +7,7 @@ import typer
 
 if TYPE_CHECKING:
     from designer.workload.cuts import Floats
+    from designer.workload.heatmap import PairCount
     from designer.workload.traffic_report import TrafficReport
 
 SHADES = " .:-=+*#%@"
@@ -16,7 +17,7 @@ def traffic(
     instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (YAML or JSON).")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")] = False,
 ) -> None:
-    """Show what the jobs of INSTANCE send: phases, bytes, cut function, heat map."""
+    """Show phases, bytes, cut function and heat map."""
     from designer.cli.console import render, write_json, write_out
     from designer.instance.load import load_instance
     from designer.workload.traffic_report import traffic_report
@@ -114,13 +115,20 @@ def _pairs(report: "TrafficReport") -> "list[Any]":
     from rich.text import Text
 
     ring, every = report.pairs, report.pairs_any
-    silent = f"{'' if ring.exact else 'at least '}{100 * ring.silent_share:.2f} %"
-    counted = "by NIC on their rail or inside the domain, with each demand `any` carried as a ring"
+    silent = _silent(ring)
+    counted = "from NIC to NIC or inside a domain, with each demand `any` carried as a ring"
     lines = [f"{silent} of the {ring.total:,} pairs exchange nothing; {ring.exchanging:,} do, {counted}."]
     if every.exchanging != ring.exchanging:
-        silent = f"{'' if every.exact else 'at least '}{100 * every.silent_share:.2f} %"
-        lines.append(f"{silent} exchange nothing when all pairs in the groups of `any` count, used or not.")
+        lines.append(f"{_silent(every)} exchange nothing when all pairs in the groups of `any` count, used or not.")
     return [Text(line) for line in lines]
+
+
+def _silent(count: "PairCount") -> str:
+    """The share of silent pairs with as many digits as tell it from all of them."""
+    digits = 2
+    while digits < 8 and count.exchanging and round(100 * count.silent_share, digits) >= 100:
+        digits += 1
+    return f"{'' if count.exact else 'at least '}{100 * count.silent_share:.{digits}f} %"
 
 
 def _bytes(size: float) -> str:
