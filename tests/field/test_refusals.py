@@ -42,13 +42,26 @@ def test_a_pinned_leaf_carries_exactly_the_share_of_its_uplinks(down: int, up: i
 # Case 16: GPUs that fill no whole server are an error of the instance, found while it is read.
 
 
-@pytest.mark.parametrize("gpus", [1001, 1004, 7, 1023])
-def test_gpus_in_part_of_a_server_are_refused_with_the_nearest_whole_numbers(gpus: int) -> None:
+@pytest.mark.parametrize(
+    ("gpus", "hb_domain", "part_of", "step"),
+    [
+        (1001, 8, "server", 8),
+        (1004, 8, "server", 8),
+        (7, 8, "server", 8),
+        (1001, 16, "server", 8),
+        (1000, 16, "HB domain", 16),
+        (1002, 4, "server", 4),
+    ],
+)
+def test_gpus_in_part_of_a_server_or_domain_are_refused_with_the_nearest_whole_numbers(
+    gpus: int, hb_domain: int, part_of: str, step: int
+) -> None:
     with pytest.raises(InstanceError) as error:
-        instance_of(gpus, ports(64), rails=8)
+        instance_of(gpus, ports(64), rails=hb_domain)
     (problem,) = error.value.problems
     assert (problem.field, problem.found) == ("cluster.gpus", str(gpus))
-    nearest = {number for number in (gpus // 8 * 8, gpus // 8 * 8 + 8) if number}
+    assert part_of in problem.allowed
+    nearest = {number for number in (gpus // step * step, gpus // step * step + step) if number}
     assert all(str(number) in problem.allowed for number in nearest)
 
 
