@@ -106,7 +106,7 @@ def table(*headings: str, right: tuple[int, ...] = ()) -> Any:
     from rich import box
     from rich.table import Table
 
-    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    result = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, header_style="bold", show_edge=False)
     for number, heading in enumerate(headings):
         result.add_column(heading, justify="right" if number in right else "left", overflow="fold")
     return result

@@ -91,4 +91,4 @@ def design(
 
 def _why_not_done(result: "Design", code: int) -> str:
     what = "interrupted" if code == INTERRUPTED else "the time limit was hit"
-    return f"{what}: this is the best design so far, its gap is {100 * result.gap:.2f} %"
+    return f"{what}: this is the best design so far, with a gap of {100 * result.gap:.2f} %"

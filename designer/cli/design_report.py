@@ -83,6 +83,8 @@ def status_words(design: Design) -> str:
         "time_limit": "stopped by the time limit",
         "interrupted": "interrupted",
     }.get(design.provenance.termination, design.provenance.termination)
+    if not design.bound_cents:
+        return f"{design.status}, {reason}: nothing is proven yet of what the optimum costs"
     return (
         f"{design.status}, {reason}: gap {percent(design.gap, 2)}, "
         f"as no network of those searched costs less than {money(design.bound_cents)}"
