@@ -1,9 +1,11 @@
 """What a certificate says: throughput of every phase, failures by classes, structure, the rail-only comparison."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 EXACT = 1e-6
+MAX_TOLD = 12
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,13 @@ class Check:
     name: str
     met: bool
     found: tuple[str, ...] = ()
+
+    @staticmethod
+    def of(name: str, found: Sequence[str]) -> "Check":
+        """A check that holds when nothing was found; what was found is kept up to `MAX_TOLD` lines."""
+        kept = tuple(found[:MAX_TOLD])
+        more = len(found) - len(kept)
+        return Check(name, not found, (*kept, f"and {more} more") if more else kept)
 
 
 @dataclass(frozen=True)
