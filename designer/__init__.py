@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from designer.result import Design
     from designer.instance.instance import Instance
     from designer.instance.load import instance_from_document, load_instance
+    from designer.result import Design
     from designer.search import Options, design, templates
     from designer.workload.phases import derive_traffic
 

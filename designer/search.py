@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from designer.comparison import TemplateDesign, best_templates, comparison_rows
 from designer.costing.bill import Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing
-from designer.result import Design, Provenance
 from designer.errors import DesignerError, NoDesignError
 from designer.fabric.build import build_clos
 from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import ClosSearch, Limits, Proposal
 from designer.formulation.infeasible import explain_infeasible
 from designer.instance.instance import Instance
+from designer.result import Design, Provenance
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
