@@ -15,6 +15,7 @@ from typing import Any
 from designer.catalog import Catalog, catalog_document
 from designer.comparison import ComparisonRow
 from designer.costing.bill import CABLE_SECTIONS, Bill
+from designer.digest import with_digest
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.fabric.shape import ClosShape
@@ -104,7 +105,7 @@ class Design:
 
     def to_document(self) -> dict[str, Any]:
         """The design as plain data, as the design file holds it."""
-        return {
+        document: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "name": self.name,
             "status": self.status,
@@ -131,6 +132,7 @@ class Design:
             "provenance": {"version": package_version(), **asdict(self.provenance)},
             "fabric": self.fabric.to_document(),
         }
+        return with_digest(document)
 
     def save(self, path: Path | str) -> None:
         """Writes the design file, whole or not at all.
@@ -167,9 +169,10 @@ def searched_family(instance: Instance) -> str:
 
 
 def used_components(design: Design) -> set[str]:
-    """Catalog keys that the design, its hosts and its bill name."""
+    """Catalog keys that the design, its hosts, its bill and the templates beside it name."""
     cluster = design.instance.cluster
-    return {line.item for line in design.bill.lines} | {cluster.nic.key, cluster.gpu.key} | set(design.fabric.models)
+    switches = {*design.fabric.models, *(row.switch for row in design.comparison)}
+    return {line.item for line in design.bill.lines} | {cluster.nic.key, cluster.gpu.key} | switches
 
 
 def subset(catalog: Catalog, keys: set[str]) -> dict[str, Any]:

@@ -52,10 +52,12 @@ class DesignFile:
     fabric: Fabric
     traffic: Traffic
     endpoints: Endpoints
+    gpu: str
     scale_up_gbps: float
     requirements: RequirementsSection
     energy: EnergySection
     catalog: Catalog
+    catalog_document: Mapping[str, Any]
     instance: Mapping[str, Any]
     certificate: Mapping[str, Any] | None
     digest: str | None
@@ -114,10 +116,12 @@ def design_from_document(document: object, path: str = "design") -> DesignFile:
         fabric,
         traffic,
         endpoints,
+        parts.cluster.gpu,
         catalog.gpus[parts.cluster.gpu].scale_up_gbps,
         parts.requirements,
         parts.energy,
         catalog,
+        fields["catalog"],
         fields["instance"],
         cast("Mapping[str, Any] | None", certificate),
         digest if isinstance(digest, str) else None,

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from designer.cli import catalog, compare, design, new, schema, traffic
+from designer.cli import catalog, compare, design, new, schema, traffic, verify
 from designer.cli.console import prepare_streams, write_error
 from designer.errors import DesignerError
 
@@ -47,6 +47,7 @@ def designer(
 
 app.command("new")(new.new)
 app.command("design")(design.design)
+app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("traffic")(traffic.traffic)
 app.add_typer(catalog.app, name="catalog")
