@@ -1,0 +1,269 @@
+"""The throughput of every phase of every job: bounds with proof, and what ECMP gives.
+
+Each step becomes flow problems, one for each unit of the fabric; equal ones are solved once. A phase's throughput is
+the byte-weighted harmonic mean over its steps.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from designer.certify.certificate import EXACT, Interval, PhaseResult
+from designer.certify.ecmp import ecmp_throughput
+from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
+from designer.certify.hose import clos_hose
+from designer.certify.network import (
+    Demand,
+    FabricView,
+    digest,
+    on_rails,
+    step_demand,
+    step_groups,
+    unit_problems,
+)
+from designer.certify.problem import FlowProblem, Pairs
+from designer.certify.symmetry import SymmetryFinder
+from designer.fabric.fabric import Fabric
+from designer.workload.traffic import Phase, Step, Traffic
+
+POLICIES = ("single-relay", "spread")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Throughput of one step: proven bounds, ECMP's own, how they were found, GPUs without a way to their peers."""
+
+    lower: float
+    upper: float
+    ecmp: float | None
+    how: str
+    cut_off: int = 0
+
+
+@dataclass
+class Judge:
+    """Solves flow problems and remembers them by their digest."""
+
+    known: dict[str, Bounds] = field(default_factory=dict[str, Bounds])
+    tick: Callable[[], None] | None = None
+
+    def flow(self, problem: FlowProblem) -> Bounds:
+        """Bounds of a problem with groups as all-to-all and pairs."""
+        name = digest(problem)
+        if name not in self.known:
+            if self.tick:
+                self.tick()
+            self.known[name] = self._flow(problem)
+        return self.known[name]
+
+    @staticmethod
+    def _flow(problem: FlowProblem) -> Bounds:
+        if not len(problem.sources):
+            return Bounds(problem.most, problem.most, problem.most, "endpoint links")
+        orbits = SymmetryFinder(problem).find()
+        ecmp = ecmp_throughput(problem, orbits)
+        try:
+            exact = exact_throughput(problem, orbits)
+        except TooLargeError:
+            return _loose(problem, ecmp)
+        return Bounds(float(exact.checked), float(max(exact.value, exact.checked)), ecmp, "symmetric flow")
+
+    def hose(self, problem: FlowProblem, rate: float) -> Bounds:
+        """Bounds of a problem whose groups mean `any` at `rate` Gb/s an endpoint."""
+        name = f"any {rate!r} {digest(problem)}"
+        if name not in self.known:
+            if self.tick:
+                self.tick()
+            self.known[name] = self._hose(problem, rate)
+        return self.known[name]
+
+    def _hose(self, problem: FlowProblem, rate: float) -> Bounds:
+        if not len(problem.sources):
+            return Bounds(problem.most, problem.most, problem.most, "endpoint links")
+        clos = clos_hose(problem, rate)
+        if clos is not None:
+            ecmp = clos.ecmp
+            if ecmp is None:
+                ecmp = self.flow(problem).ecmp
+            return Bounds(clos.lower, clos.upper, ecmp, "oblivious split and cuts")
+        # Two legs of an all-to-all (Valiant) carry any permutation at half its rate; permutations bound from above.
+        both = self.flow(problem)
+        upper, ecmp = min(both.upper, problem.most), both.ecmp
+        for pairs in _permutations(problem, rate):
+            one = self.flow(replace(problem, hubs=(), pairs=(pairs,)))
+            upper = min(upper, one.upper)
+            ecmp = None if ecmp is None or one.ecmp is None else min(ecmp, one.ecmp)
+        lower = min(both.lower / 2, upper)
+        return Bounds(lower, upper, ecmp, "two legs of an all-to-all, and the worst of some permutations")
+
+
+def _loose(problem: FlowProblem, ecmp: float | None) -> Bounds:
+    try:
+        upper = upper_bound(problem)
+    except TooLargeError:
+        upper = problem.most
+    return Bounds(min(ecmp or 0.0, upper), upper, ecmp, "colours and ECMP")
+
+
+def _permutations(problem: FlowProblem, rate: float) -> list[Pairs]:
+    """Shifts by one, by half and mirrored, inside every group, of endpoints in their order."""
+    results: list[Pairs] = []
+    for turn in ("one", "half", "mirror"):
+        sources, targets = [], []
+        for hub in problem.hubs:
+            order = np.lexsort((hub.node, hub.group))
+            member = np.repeat(hub.node[order], hub.members[order])
+            group = np.repeat(hub.group[order], hub.members[order])
+            start = np.searchsorted(group, group)
+            size = np.searchsorted(group, group, side="right") - start
+            place = np.arange(len(group)) - start
+            by = {"one": place + 1, "half": place + size // 2, "mirror": size - 1 - place}[turn] % size
+            sources.append(member)
+            targets.append(member[start + by])
+        source, target = np.concatenate(sources), np.concatenate(targets)
+        apart = source != target
+        key, count = np.unique(source[apart] * problem.nodes + target[apart], return_counts=True)
+        results.append(Pairs(key // problem.nodes, key % problem.nodes, count * rate))
+    return results
+
+
+def step_bounds(
+    judge: Judge,
+    view: FabricView,
+    traffic: Traffic,
+    phase: Phase,
+    step: Step,
+    nic_gbps: float,
+    scale_up_gbps: float,
+    policy: str,
+) -> Bounds:
+    """Bounds of one step on what is left of a fabric, under a detour policy.
+
+    Planes that are alike carry equal parts, so the value of one is the value of all. Where a failure makes them
+    differ, or where traffic takes a detour, the split is a given one: the value is what it reaches, and the upper
+    bound is what the ports that are left allow.
+    """
+    if any(part.pattern == "any" for part in step.components):
+        return _any_bounds(judge, view, traffic, phase, step, nic_gbps, policy)
+    demand = step_demand(view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
+    parts = [judge.flow(problem) for problem in unit_problems(view, demand)]
+    worst = _worst(parts)
+    planes = view.attachment[0].shape[1] > 1
+    if not demand.detours and (view.whole or not planes):
+        return replace(worst, cut_off=demand.cut_off)
+    most = 1.0 if policy == "single-relay" and demand.detours else _ports_left(view, traffic.hb_domain)
+    upper = worst.lower if policy == "single-relay" and not planes else max(worst.lower, min(1.0, most))
+    how = f"{worst.how}, {policy} detour" if demand.detours else worst.how
+    return replace(worst, upper=upper, how=how, cut_off=demand.cut_off)
+
+
+def _ports_left(view: FabricView, domain: int) -> float:
+    """The part of its ports that the domain hit worst has left: a cut around the domain. Dead domains do not count."""
+    alive = view.gpus_alive.reshape(-1, domain)
+    left = (view.port_gbps * view.gpus_alive[:, None]).sum(axis=1).reshape(-1, domain).sum(axis=1)
+    whole = (view.attachment[1].sum(axis=1).reshape(-1, domain) * alive).sum(axis=1)
+    counted = (left > 0) & (whole > 0)
+    return float((left[counted] / whole[counted]).min(initial=1.0))
+
+
+def _worst(parts: list[Bounds]) -> Bounds:
+    if not parts:
+        return Bounds(np.inf, np.inf, np.inf, "nothing to send")
+    known = [part.ecmp for part in parts if part.ecmp is not None]
+    least = min(parts, key=lambda part: part.lower)
+    return Bounds(
+        least.lower,
+        min(part.upper for part in parts),
+        min(known) if len(known) == len(parts) else None,
+        least.how,
+    )
+
+
+def _any_bounds(
+    judge: Judge, view: FabricView, traffic: Traffic, phase: Phase, step: Step, nic_gbps: float, policy: str
+) -> Bounds:
+    """`any`: the hose on what is left, in each plane; lost ports load other planes and peers by the policy's factor.
+
+    A GPU with some planes left sends all over them. With `lost` of a domain's K NICs gone, each other one carries its
+    own traffic and lost/(K-lost) (spread), or that of ceil(lost/(K-lost)) whole NICs (single relay). Both bound what
+    any permutation asks of it.
+    """
+    groups, pairs = step_groups(traffic, phase, step, nic_gbps)
+    groups, _ = on_rails(groups, view, traffic.hb_domain)
+    rate = max(part.rate for part in step.components) * nic_gbps
+    domain, slots = traffic.hb_domain, view.attachment[0].shape[1]
+    demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, np.inf, detours=False)
+    parts = [
+        judge.flow(problem) if pairs else judge.hose(problem, rate / slots) for problem in unit_problems(view, demand)
+    ]
+    whole = _worst(parts)
+    if view.whole:
+        return whole
+    alive = view.gpus_alive
+    lost = (alive & ~view.has_nic).reshape(-1, domain).sum(axis=1)
+    left = view.has_nic.reshape(-1, domain).sum(axis=1)
+    planes_left = (view.port_gbps > 0).sum(axis=1)
+    planes_factor = float((slots / planes_left[view.has_nic]).max(initial=1.0))
+    dead, hit = (lost > 0) & (left == 0), (lost > 0) & (left > 0)
+    ratio = lost[hit] / left[hit]
+    extra = float((ratio if policy == "spread" else np.ceil(ratio)).max(initial=0.0))
+    factor = planes_factor * (1 + extra)
+    ecmp = None if whole.ecmp is None else min(whole.ecmp, 1.0) / factor
+    how = whole.how if factor == 1 else f"{whole.how}, {policy} detour"
+    lower = min(whole.lower, 1.0) / factor
+    if policy == "spread" or not hit.any():
+        upper = min(whole.upper, _ports_left(view, domain) if hit.any() else 1 / planes_factor)
+    else:
+        upper = 1 / (1 + extra)
+    return Bounds(lower, max(lower, upper), ecmp, how, int(lost[dead].sum()))
+
+
+def phase_bounds(
+    judge: Judge, view: FabricView, traffic: Traffic, phase: Phase, nic_gbps: float, scale_up_gbps: float, policy: str
+) -> Bounds:
+    """Bounds of a phase: the byte-weighted harmonic mean over its steps, never above line rate."""
+    parts = [
+        step_bounds(judge, view, traffic, phase, step, nic_gbps, scale_up_gbps, policy) for step in phase.steps
+    ]
+    weights = np.array([step.nic_bytes for step in phase.steps])
+
+    def mean(values: list[float]) -> float:
+        clipped = np.minimum(np.array(values), 1.0)
+        if (clipped <= 0).any():
+            return 0.0
+        return float(weights.sum() / (weights / clipped).sum())
+
+    ecmps = [part.ecmp for part in parts]
+    known = [value for value in ecmps if value is not None]
+    slowest = min(parts, key=lambda part: part.lower)
+    return Bounds(
+        mean([part.lower for part in parts]),
+        mean([part.upper for part in parts]),
+        mean(known) if len(known) == len(ecmps) else None,
+        slowest.how,
+        max(part.cut_off for part in parts),
+    )
+
+
+def nic_rate_gbps(fabric: Fabric) -> float:
+    """Rate of a GPU's NIC over all its ports, from the fabric's own links; the most common one where they differ."""
+    hosts = fabric.links.a < fabric.gpus
+    total = np.bincount(fabric.links.a[hosts], fabric.links.gbps[hosts], fabric.gpus)
+    values, counts = np.unique(total[total > 0], return_counts=True)
+    return float(values[counts.argmax()]) if len(values) else 0.0
+
+
+def certify_phases(
+    fabric: Fabric, traffic: Traffic, routing: str, judge: Judge, nic_gbps: float, scale_up_gbps: float
+) -> tuple[PhaseResult, ...]:
+    """Every phase on the intact fabric against its floor, under the routing that the requirement means."""
+    view = FabricView(fabric)
+    results: list[PhaseResult] = []
+    for phase in traffic.network_phases:
+        bounds = phase_bounds(judge, view, traffic, phase, nic_gbps, scale_up_gbps, "spread")
+        interval = Interval(bounds.lower, bounds.upper, bounds.ecmp, bounds.how)
+        carried = bounds.lower if routing == "adaptive" else (bounds.ecmp or 0.0)
+        met = carried >= phase.floor - EXACT
+        results.append(PhaseResult(phase.job, phase.name, interval, phase.floor, met))
+    return tuple(results)
