@@ -237,12 +237,14 @@ def _tall_tree(
     """A full tree of four or more tiers: counted and priced, not drawn."""
     for mode in switch.modes_at(hosts.gbps):
         radix, per_cage = switch.radix(mode), mode.ports_per_cage
+        if radix < 4:
+            continue  # a tree of such switches does not branch
         tree = full_tree_counts(hosts.gpus, radix)
         end, cabling = (switch.cage, per_cage), instance.cabling
         nic_end = (hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode))
         host = next(iter(media.between(nic_end, end, hosts.gbps, cabling.host_m)), None)
         inner = next(iter(media.between(end, end, hosts.gbps, cabling.spine_core_m)), None)
-        if tree.tiers < 4 or radix < 4 or host is None or inner is None:
+        if tree.tiers < 4 or host is None or inner is None:
             continue
         cages = -(-hosts.gpus // per_cage)
         lower, upper, link = pricing.medium_cents(host)

@@ -159,7 +159,12 @@ def full_tree_counts(endpoints: int, radix: int) -> TreeCounts:
     """Closed form of an any-to-any tree with every port used: (2T-1) n / R switches, T n links, 2 T n transceivers.
 
     T is the least number of tiers with room: R endpoints for one tier, 2 (R/2)^T for more.
+
+    Raises:
+        ValueError: more endpoints than ports, and too few ports for a tree to branch.
     """
+    if radix < min(4, endpoints):
+        raise ValueError(f"a tree of switches with {radix} ports for {endpoints} endpoints")
     tiers, capacity = 1, radix
     while capacity < endpoints:
         tiers += 1
