@@ -234,7 +234,7 @@ def _catalog_notes(file: DesignFile) -> list[str]:
     try:
         here = version("designer")
     except PackageNotFoundError:
-        return []
+        here = "unknown"  # as a package that is not installed writes it
     shipped = _shipped(file)
     if shipped is None or file.record.provenance.version != here:
         return []
