@@ -40,7 +40,8 @@ class Elements:
 class Availability:
     """Probabilities at a random moment, and the expected throughput as a fraction of the floors, as intervals.
 
-    `not_looked_at` is the probability of states that no failure class covers: three and more elements down.
+    `not_looked_at` is the probability of states that no failure class covers: three and more elements down, and pairs
+    of a switch with a link, of which nothing is known.
     """
 
     no_failure: float
@@ -82,15 +83,16 @@ def availability(
     elements: Mapping[str, Elements],
     failures: Iterable[FailureResult],
     *,
+    routing: str = "adaptive",
     intact_throughput: float = 1.0,
     intact_met: bool = True,
 ) -> Availability:
     """The availability of a network whose failures of one and two elements are known by classes.
 
     A class of k elements of probabilities q stands for s states, each of probability P0 * product q / (1 - q), with P0
-    the probability that nothing fails. The requirement holds in a class when its throughput is proven to reach what is
-    required of it, or the whole floors where nothing is. Classes with an element that is not in `elements` are left
-    out: such elements are taken never to fail.
+    the probability that nothing fails. The requirement holds in a class when what is asked of that failure is met, or,
+    where nothing is asked, when the whole floors are still carried under `routing` and no GPU is cut off. Classes with
+    an element that is not in `elements` are left out: such elements are taken never to fail.
 
     Raises:
         ValueError: classes stand for more states than the elements have.
@@ -108,10 +110,11 @@ def availability(
         odds = math.prod(elements[name].down / (1 - elements[name].down) for name in names)
         part = up * odds * failure.stands_for
         covered += part
-        needed = 1.0 if failure.required is None else failure.required
-        met += part if failure.lower >= needed - EXACT else 0.0
-        expected_lower += part * min(1.0, failure.lower)
-        expected_upper += part * min(1.0, failure.upper)
+        least, most = (failure.lower, failure.upper) if routing == "adaptive" else (failure.ecmp or 0.0,) * 2
+        whole = least >= 1.0 - EXACT and failure.gpus_cut_off == 0
+        met += part if (whole if failure.required is None else failure.met) else 0.0
+        expected_lower += part * min(1.0, least)
+        expected_upper += part * min(1.0, most)
     for names, count in states.items():
         if count > (most := _states(elements, names)):
             raise ValueError(f"{' + '.join(names)}: classes stand for {count} failures, there are {most}")

@@ -18,6 +18,7 @@ from designer.certify.declared import bill_findings, bound_findings, comparison_
 from designer.certify.rail_only import NAME, TemplateClaim, check_rail_only
 from designer.certify.read_design import DesignFile, read_design
 from designer.certify.structure import check_structure
+from designer.fabric.fabric import MANAGEMENT
 from designer.units import cents
 
 TOLERANCE = 1e-6
@@ -127,11 +128,18 @@ def certificate_of(file: DesignFile, structure: Structure, results: Results) -> 
     phases, failures = results
     chances: dict[str, Any] = {}
     if phases:
-        worst = min((phase.interval.lower / phase.required for phase in phases if phase.required), default=1.0)
+        worst = min((_carried(file, phase) / phase.required for phase in phases if phase.required), default=1.0)
         met = structure.met and all(phase.met for phase in phases)
-        elements = elements_of(file.fabric.counts())
-        chances = asdict(availability(elements, failures, intact_throughput=worst, intact_met=met))
+        counts = file.fabric.counts()
+        counts["endpoint_links"] -= int((file.fabric.nodes.kind == MANAGEMENT).sum())
+        routing = file.requirements.routing
+        found = availability(elements_of(counts), failures, routing=routing, intact_throughput=worst, intact_met=met)
+        chances = asdict(found)
     return Certificate(phases, failures, structure, _rail_only(file), chances)
+
+
+def _carried(file: DesignFile, phase: PhaseResult) -> float:
+    return phase.interval.lower if file.requirements.routing == "adaptive" else phase.interval.ecmp or 0.0
 
 
 def _rail_only(file: DesignFile) -> RailOnlyCheck:
@@ -216,8 +224,8 @@ def _differences(at: str, said: Any, due: Any) -> Iterator[tuple[str, str]]:
 
 
 def _same(said: object, due: object) -> bool:
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (said, due))
-    if numbers:
+    real = all(isinstance(value, int | float) and not isinstance(value, bool) for value in (said, due))
+    if real and (isinstance(said, float) or isinstance(due, float)):
         one, other = cast("float", said), cast("float", due)
         return abs(one - other) <= TOLERANCE * max(1.0, abs(other))
     return type(said) is type(due) and said == due

@@ -100,6 +100,17 @@ def test_classes_of_one_kind_add_up_and_too_many_are_refused() -> None:
         availability(elements, [*half, result("link:leaf-spine", 1, 1.0)])
 
 
+def test_under_ecmp_what_ecmp_carries_counts_and_a_gpu_cut_off_is_no_whole_network() -> None:
+    elements = {"switch:spine": Elements(1, 0.1)}
+    lost = FailureResult("switch:spine", 1, "dp", 1.0, 1.0, 0.5, 0, None, True)
+    assert availability(elements, [lost]).met_lower == pytest.approx(1.0)
+    even = availability(elements, [lost], routing="ecmp")
+    assert even.met_lower == pytest.approx(0.9)
+    assert even.throughput_upper == pytest.approx(0.95)
+    cut = FailureResult("switch:spine", 1, "dp", 1.0, 1.0, 1.0, 8, None, True)
+    assert availability(elements, [cut]).met_lower == pytest.approx(0.9)
+
+
 def test_a_month_of_failures_and_a_day_of_repair() -> None:
     """0.051 % a month, 24 h each: an hour's rate of 7.0e-7, down for 1.68e-5 of the time."""
     assert down_probability(0.00051, 24) == pytest.approx(0.00051 / 730 * 24, rel=1e-4)

@@ -289,7 +289,7 @@ def _set(*path: str | int, value: object) -> Damage:
         place = document
         for step in path[:-1]:
             place = place[step]
-        assert place[path[-1]] != value
+        assert repr(place[path[-1]]) != repr(value)
         place[path[-1]] = value
 
     return damage
@@ -519,13 +519,13 @@ CERTIFICATE_DAMAGE: list[tuple[str, Damage, str]] = [
         lambda document: document["certificate"]["failures"].pop(),
         r"failures\[.*\]: \d+ entries in the file",
     ),
-    ("structure", _set("certificate", "met", value=False), r"certificate\.met: the file says False, found anew True"),
-    ("structure", _set("certificate", "met", value=1), r"certificate\.met: the file says 1, found anew True"),
-    ("structure", _set("certificate", "structure", "met", value=False), r"certificate\.structure\.met: the file says"),
+    ("structure", _set("certificate", "met", value=False), r"\.met: the file says False, found anew True"),
+    ("structure", _set("certificate", "met", value=1), r"\.met: the file says 1, found anew True"),
+    ("structure", _set("certificate", "structure", "met", value=False), r"structure\.met: the file says"),
     ("structure", _set("certificate", "structure", "checks", 2, "name", value="x"), r"structure\.checks\[2\]\.name"),
-    ("structure", _set("certificate", "phases", value=None), r"certificate\.phases: no list of entries"),
-    ("structure", _set("certificate", "phases", value=[3]), r"certificate\.phases: no list of entries"),
-    ("structure", _set("certificate", "rail_only", "words", value="cheap"), r"certificate\.rail_only\.words"),
+    ("structure", _set("certificate", "phases", value=None), r"phases: no list of entries"),
+    ("structure", _set("certificate", "phases", value=[3]), r"phases: no list of entries"),
+    ("structure", _set("certificate", "rail_only", "words", value="cheap"), r"rail_only\.words"),
 ]
 
 
@@ -536,7 +536,7 @@ def test_an_edited_certificate_is_named(needs: str, damage: Damage, words: str) 
     document = certified("rails", needs=needs)
     damage(document)
     result = check(document)
-    assert re.search(f"certificate: .*{words}", told(result)) or re.search(words, told(result)), told(result)
+    assert re.search(f"certificate: .*{words}", told(result)), told(result)
 
 
 def test_a_planted_certificate_does_not_hide_a_weak_network() -> None:
