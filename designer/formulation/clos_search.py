@@ -264,8 +264,9 @@ class ClosSearch:
         attachment: "_Attachment",
         pods: "_Pods | None" = None,
         spine_uplinks: int = 0,
+        bound_cents: int | None = None,
     ) -> LeafOption | None:
-        """The option with its needs in links and its closed bound; None where its uplinks cannot fit."""
+        """The option with its needs in links and its closed bound, where not given; None where uplinks cannot fit."""
         uplinks = self._uplinks(part, hardware, attachment)
         if uplinks is None:
             return None
@@ -280,19 +281,15 @@ class ClosSearch:
             for item in part.needs.lost_links
         )
         up_mode = hardware.spine.lower.up_mode or PortMode(1, hardware.spine.gbps)
-        bound = self._closed_bounds(
-            part,
-            hardware,
-            attachment,
-            uplinks,
-            np.array([pods.pods if pods else 1]),
-            np.array([pods.pods * pods.links if pods else spine_uplinks]),
-        )
+        if bound_cents is None:
+            joined = np.array([pods.pods * pods.links if pods else spine_uplinks])
+            several = np.array([pods.pods if pods else 1])
+            bound_cents = int(self._closed_bounds(part, hardware, attachment, uplinks, several, joined)[0])
         return LeafOption(
             attachment.down,
             attachment.leaves,
             attachment.base_cents,
-            int(bound[0]),
+            bound_cents,
             attachment.free_cages,
             min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage),
             links_for(intact * part.needs.detour(attachment.down), hardware.spine.gbps),
@@ -360,7 +357,7 @@ class ClosSearch:
             chosen = _Pods(
                 int(sizes[index]), int(pods[index]), last, int(links[index]), float(intact[index]), core.gbps
             )
-            yield self._option(part, hardware, attachment, chosen)
+            yield self._option(part, hardware, attachment, chosen, bound_cents=int(bounds[index]))
 
     def _solve(self, group: _Group, limits: Limits, left_s: float) -> int | None:
         """Solves a group below the best cost; returns the bound it leaves open, None when it is closed."""

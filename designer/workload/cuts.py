@@ -210,15 +210,18 @@ class _Blocks:
 
 def explicit_out(part: Component, block: Ints, blocks: int) -> Floats:
     """Rate of `part` out of each block, member by member; `block[i]` is where position i lies."""
-    position = np.arange(len(block))
-    period = part.stride * part.size
-    digit = position // part.stride % part.size
     if part.pattern in ("any", "all-to-all"):
+        if len(block) == part.size:  # a single group: no sorting
+            inside = np.bincount(block, minlength=blocks)
+            return members_out(part.pattern, np.zeros_like(inside), inside, part.size, 0) * part.rate
+        position, period = np.arange(len(block)), part.stride * part.size
         group = position // period * part.stride + position % part.stride
         keys, inside = np.unique(group * blocks + block, return_counts=True)
         zero = np.zeros_like(inside)
         rates = members_out(part.pattern, zero, inside, part.size, 0)
         return np.asarray(np.bincount(keys % blocks, rates, blocks) * part.rate, dtype=np.float64)
+    position = np.arange(len(block))
+    digit = position // part.stride % part.size
     target = (digit + part.by) % part.size if part.pattern == "shift" else digit ^ part.by
     peer = position + (target - digit) * part.stride
     leaving = np.bincount(block[block != block[peer]], minlength=blocks)
@@ -228,9 +231,9 @@ def explicit_out(part: Component, block: Ints, blocks: int) -> Floats:
 def layouts(traffic: Traffic, leaf_sharing: str) -> Iterable[Layout]:
     """The orders of endpoints to look at: divisors of the rails side by side, and all GPUs mixed where allowed."""
     per_rail = traffic.gpus // traffic.rails
-    if not traffic.needs_joined_rails():
-        for rails in range(1, traffic.rails + 1):
-            if traffic.rails % rails == 0:
-                yield Layout(mixed=False, rails=rails, per_rail=per_rail)
+    least = traffic.rails if traffic.needs_joined_rails() else 1
+    for rails in range(least, traffic.rails + 1):
+        if traffic.rails % rails == 0:
+            yield Layout(mixed=False, rails=rails, per_rail=per_rail)
     if traffic.rails > 1 and (leaf_sharing == "any" or traffic.needs_joined_rails()):
         yield Layout(mixed=True, rails=traffic.rails, per_rail=per_rail)

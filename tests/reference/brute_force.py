@@ -108,9 +108,8 @@ class BruteForce:
         """Mixed or aligned, and how many rails a fabric joins; with one tier it need not be a divisor."""
         rails = self.instance.cluster.rails
         joined = rails > 1 and any(phase.across == "cluster" for phase in self.traffic.phases if phase.steps)
-        if not joined:
-            for number in range(1, rails + 1):
-                yield False, number
+        for number in range(rails if joined else 1, rails + 1):
+            yield False, number
         if rails > 1 and (joined or self.search.leaf_sharing == "any"):
             yield True, rails
 
