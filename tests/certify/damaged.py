@@ -36,7 +36,7 @@ PLANES: Document = {
 UNEVEN: Document = {
     "name": "uneven",
     "cluster": {"gpus": 24, "gpu": "pair", "nic": "mini-100", "rails": 1},
-    "workload": [{"demand": "any", "across": "cluster"}],
+    "workload": [{"demand": "all-to-all", "across": "cluster"}],
     "requirements": {"symmetric_uplinks": False},
     "search": {"switches": ["mini-8"], "max_tiers": 2},
 }
