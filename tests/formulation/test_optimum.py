@@ -212,6 +212,14 @@ EXPLICIT: dict[str, tuple[int | None, Document]] = {
             "requirements": {"survive": [{"failure": "nic", "throughput": 0.5}]},
         },
     ),
+    "one NIC lost, its traffic on another": (
+        2,
+        {
+            "catalog_document": catalog(EIGHTS),
+            "cluster": {"gpus": 20, "hb_domain": 4, "rails": 1},
+            "requirements": {"throughput": {"any": 0.5}, "survive": [{"failure": "nic", "throughput": 0.75}]},
+        },
+    ),
     "leaves of one port": (
         2,
         {
