@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.catalog import Catalog, catalog_document
+from designer.certify.certificate import Certificate
 from designer.comparison import ComparisonRow
 from designer.costing.bill import CABLE_SECTIONS, Bill
 from designer.digest import with_digest
@@ -57,6 +58,7 @@ class Design:
     provenance: Provenance
     shape: ClosShape
     instance: Instance
+    certificate: Certificate | None = None
 
     @staticmethod
     def of(
@@ -132,6 +134,8 @@ class Design:
             "provenance": {"version": package_version(), **asdict(self.provenance)},
             "fabric": self.fabric.to_document(),
         }
+        if self.certificate is not None:
+            document["certificate"] = self.certificate.to_document()
         return with_digest(document)
 
     def save(self, path: Path | str) -> None:

@@ -7,8 +7,10 @@ equal the objective to the cent.
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from designer.certify.read_design import design_from_document
+from designer.certify.verify import certificate_of, structure_of, throughput_of
 from designer.comparison import TemplateDesign, best_templates, comparison_rows
 from designer.costing.bill import Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing
@@ -27,7 +29,11 @@ Progress = Callable[[float, int | None, int | None], None]
 
 @dataclass(frozen=True)
 class Options:
-    """How to search. `progress` is called with seconds, best cost and bound in cents; `should_stop` ends the search."""
+    """How to search, and what to certify.
+
+    `progress` is called with seconds, best cost and bound in cents, `checking` with what the certificate looks at;
+    `should_stop` ends the search. `pairs` certifies pairs of failures, too; without `certify` there is no certificate.
+    """
 
     time_limit_s: float = math.inf
     gap: float = 0.0
@@ -35,6 +41,9 @@ class Options:
     seed: int = 0
     progress: Progress | None = None
     should_stop: Callable[[], bool] = field(default=lambda: False)
+    certify: bool = True
+    pairs: bool = False
+    checking: Callable[[str], None] | None = None
 
 
 class SearchError(DesignerError):
@@ -77,7 +86,15 @@ def design(instance: Instance, options: Options | None = None) -> Design:
         raise explain_infeasible(instance, traffic)
     bill, result = _drawn(instance, traffic, pricing, proposal, known, options, started)
     _check_against_templates(bill, known)
-    return result
+    return certified(result, pairs=options.pairs, progress=options.checking) if options.certify else result
+
+
+def certified(design: Design, *, pairs: bool = False, progress: Callable[[str], None] | None = None) -> Design:
+    """The design with its certificate, computed from what its file would hold and from nothing else."""
+    file = design_from_document(design.to_document())
+    structure = structure_of(file)
+    results = throughput_of(file, exhaustive=False, pairs=pairs, progress=progress)
+    return replace(design, certificate=certificate_of(file, structure, results))
 
 
 def _cheapest_start(known: list[TemplateDesign]) -> ClosShape | None:

@@ -16,6 +16,8 @@ import numpy as np
 from designer.certify.network import joined
 from designer.certify.problem import Floats, FlowProblem, Ints
 
+MAX_PATTERNS = 2000  # different leaves; the comparison takes the square of it
+
 
 @dataclass(frozen=True)
 class HoseBounds:
@@ -94,14 +96,12 @@ def _table(rows: Ints, columns: Ints, row: Ints, column: Ints, value: Floats) ->
     return table
 
 
-def _two_tiers(
-    problem: FlowProblem, busy: Ints, spine: Ints, leaf_x: Floats, low: Ints, high: Ints
-) -> HoseBounds:
+def _two_tiers(problem: FlowProblem, busy: Ints, spine: Ints, leaf_x: Floats, low: Ints, high: Ints) -> HoseBounds:
     chosen = np.isin(low, busy)
     table = _table(busy, spine, low[chosen], high[chosen], problem.capacity[chosen])
     links = _table(busy, spine, low[chosen], high[chosen], problem.links_of[chosen].astype(np.float64))
     need = leaf_x[busy][:, None]
-    lower = float((table / need).min(axis=0).sum())
+    lower = max(float((table / need).min(axis=0).sum()), _by_pairs(table, leaf_x[busy]))
     upper = float((table.sum(axis=1) / leaf_x[busy]).min())
     # ECMP toward leaf m: leaf l splits by links over the spines that reach m.
     ecmp = upper
@@ -119,6 +119,32 @@ def _two_tiers(
         ecmp = min(ecmp, float(down[:, worst > 0].min()))
     del first
     return HoseBounds(min(lower, problem.most), min(upper, problem.most), min(ecmp, problem.most))
+
+
+def _by_pairs(table: Floats, need: Floats) -> float:
+    """Lower bound when leaf l sends to leaf m over spine s in proportion to min(c_ls, c_ms).
+
+    Whatever l sends, at most the largest of these parts of it crosses to s: c_ls / (X_l max_m part) is carried, and
+    the same downward. Suits uneven bundles, where the common part of all leaves is small.
+    """
+    rows, times = np.unique(np.column_stack([table, need]), axis=0, return_counts=True)
+    patterns, needs = rows[:, :-1], rows[:, -1]
+    if len(patterns) > MAX_PATTERNS:
+        return 0.0
+    value = np.inf
+    for number, pattern in enumerate(patterns):
+        shared = np.minimum(pattern, patterns)
+        total = shared.sum(axis=1, keepdims=True)
+        if times[number] == 1:
+            shared, total = np.delete(shared, number, axis=0), np.delete(total, number, axis=0)
+        if not len(shared):
+            continue
+        if (total == 0).any():
+            return 0.0
+        most = (shared / total).max(axis=0)
+        used = most > 0
+        value = min(value, float((pattern[used] / (needs[number] * most[used])).min()))
+    return value
 
 
 def _three_tiers(

@@ -285,10 +285,14 @@ def _detour(moving: PairDemand, view: FabricView, domain: int, policy: str) -> t
     cut_off = len(np.unique(unserved[~view.has_nic[unserved]]))
     handed = float(np.bincount(moving.source[served], moving.rate[served], len(view.has_nic)).max(initial=0.0))
     if policy == "single-relay":
-        # The next NIC after the lost one, counted round the domain: losses in one domain take different relays.
-        slot = np.where(view.has_nic[moving.source], moving.target % domain, moving.source % domain)
+        # The next NIC after the lost one, counted round the domain; the n-th loss of a domain takes the n-th of them.
+        lost = np.where(view.has_nic[moving.source], moving.target, moving.source)
+        slot = lost % domain
+        nth = (np.cumsum(~by_domain, axis=1) - 1)[lost // domain, slot]
         turn = (slot[:, None] + 1 + np.arange(domain)) % domain
-        relay = (slot + 1 + np.argmax(np.take_along_axis(usable, turn, axis=1), axis=1)) % domain
+        free = np.take_along_axis(usable, turn, axis=1)
+        wanted = nth % np.maximum(count, 1) + 1
+        relay = (slot + 1 + np.argmax(np.cumsum(free, axis=1) == wanted[:, None], axis=1)) % domain
         over = PairDemand(home * domain + relay, away * domain + relay, moving.rate)
         return [over.of(served)], cut_off, handed
     detoured: list[PairDemand] = []
@@ -319,9 +323,7 @@ def unit_problems(view: FabricView, demand: Demand) -> list[FlowProblem]:
         for unit in np.unique(table[:, slot][table[:, slot] >= 0]).tolist():
             members = table[:, slot] == unit
             typical = float(share[members].max())
-            groups = [
-                GroupDemand(group.gpu, group.group, group.pair_rate * typical) for group in demand.groups
-            ]
+            groups = [GroupDemand(group.gpu, group.group, group.pair_rate * typical) for group in demand.groups]
             problems.append(_unit_problem(view, unit, slot, members, groups, parts[slot], demand.scale_up_most))
     return problems
 

@@ -17,6 +17,7 @@ Hashes = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _ONE, _TWO = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 MAX_FAILED_MOVES = 60
+MAX_CELLS = 300  # beyond, a problem has too little symmetry for the search to pay
 
 
 def mix(value: Hashes) -> Hashes:
@@ -202,6 +203,8 @@ class SymmetryFinder:
         problem = self.problem
         node, arc = np.arange(problem.nodes), np.arange(len(problem.tail))
         generators = failed = 0
+        if int(self.cell.max(initial=0)) > MAX_CELLS:
+            return Orbits(node, arc, 0)
         for cell, order, image in self._moves():
             if self._done(node, arc) or failed >= MAX_FAILED_MOVES:
                 break
@@ -236,17 +239,16 @@ class SymmetryFinder:
         """Candidate rotations: (cell, its nodes, their images), blocks before whole cells, small cells first."""
         sizes = np.bincount(self.cell)
         cells = sorted(np.flatnonzero(sizes > 1).tolist(), key=lambda cell: (sizes[cell], cell))
-        inside: list[tuple[int, Ints, Ints]] = []
-        outside: list[tuple[int, Ints, Ints]] = []
+        systems: dict[int, list[Ints]] = {}
         for cell in cells:
-            members = np.flatnonzero(self.cell == cell)
-            for blocks in self._block_systems(members):
+            systems[cell] = self._block_systems(np.flatnonzero(self.cell == cell))
+            for blocks in systems[cell]:
                 if blocks.shape[1] > 1:
-                    inside.append((cell, blocks.reshape(-1), np.roll(blocks, -1, axis=1).reshape(-1)))
+                    yield cell, blocks.reshape(-1), np.roll(blocks, -1, axis=1).reshape(-1)
+        for cell in cells:
+            for blocks in systems[cell]:
                 if blocks.shape[0] > 1:
-                    outside.append((cell, blocks.reshape(-1), np.roll(blocks, -1, axis=0).reshape(-1)))
-        yield from inside
-        yield from outside
+                    yield cell, blocks.reshape(-1), np.roll(blocks, -1, axis=0).reshape(-1)
         for cell in cells:  # what no block system caught: exchanging two halves, and single neighbours
             members = np.flatnonzero(self.cell == cell)
             yield cell, members, np.roll(members, -1)

@@ -22,9 +22,11 @@ from designer.certify.network import (
     step_groups,
     unit_problems,
 )
-from designer.certify.problem import FlowProblem, Pairs
+from designer.certify.problem import FlowProblem, Ints, Pairs
 from designer.certify.symmetry import SymmetryFinder
 from designer.fabric.fabric import Fabric
+from designer.fabric.pairs import worst_leaf_pair
+from designer.instance.schema import RequirementsSection
 from designer.workload.traffic import Phase, Step, Traffic
 
 POLICIES = ("single-relay", "spread")
@@ -110,7 +112,8 @@ def _permutations(problem: FlowProblem, rate: float) -> list[Pairs]:
     """Shifts by one, by half and mirrored, inside every group, of endpoints in their order."""
     results: list[Pairs] = []
     for turn in ("one", "half", "mirror"):
-        sources, targets = [], []
+        sources: list[Ints] = []
+        targets: list[Ints] = []
         for hub in problem.hubs:
             order = np.lexsort((hub.node, hub.group))
             member = np.repeat(hub.node[order], hub.members[order])
@@ -223,9 +226,7 @@ def phase_bounds(
     judge: Judge, view: FabricView, traffic: Traffic, phase: Phase, nic_gbps: float, scale_up_gbps: float, policy: str
 ) -> Bounds:
     """Bounds of a phase: the byte-weighted harmonic mean over its steps, never above line rate."""
-    parts = [
-        step_bounds(judge, view, traffic, phase, step, nic_gbps, scale_up_gbps, policy) for step in phase.steps
-    ]
+    parts = [step_bounds(judge, view, traffic, phase, step, nic_gbps, scale_up_gbps, policy) for step in phase.steps]
     weights = np.array([step.nic_bytes for step in phase.steps])
 
     def mean(values: list[float]) -> float:
@@ -255,15 +256,30 @@ def nic_rate_gbps(fabric: Fabric) -> float:
 
 
 def certify_phases(
-    fabric: Fabric, traffic: Traffic, routing: str, judge: Judge, nic_gbps: float, scale_up_gbps: float
+    fabric: Fabric,
+    traffic: Traffic,
+    requirements: RequirementsSection,
+    judge: Judge,
+    nic_gbps: float,
+    scale_up_gbps: float,
 ) -> tuple[PhaseResult, ...]:
-    """Every phase on the intact fabric against its floor, under the routing that the requirement means."""
+    """Every phase on the intact fabric against its floor, under the routing that the requirement means.
+
+    Where the requirements allow uneven bundles, a floor means the uplinks of a leaf as a whole, and a single pair of
+    leaves may get the part of it that the worst pair shares.
+    """
     view = FabricView(fabric)
+    shared = pair_share(fabric, requirements)
     results: list[PhaseResult] = []
     for phase in traffic.network_phases:
         bounds = phase_bounds(judge, view, traffic, phase, nic_gbps, scale_up_gbps, "spread")
         interval = Interval(bounds.lower, bounds.upper, bounds.ecmp, bounds.how)
-        carried = bounds.lower if routing == "adaptive" else (bounds.ecmp or 0.0)
-        met = carried >= phase.floor - EXACT
-        results.append(PhaseResult(phase.job, phase.name, interval, phase.floor, met))
+        carried = bounds.lower if requirements.routing == "adaptive" else (bounds.ecmp or 0.0)
+        required = phase.floor * shared
+        results.append(PhaseResult(phase.job, phase.name, interval, required, carried >= required - EXACT))
     return tuple(results)
+
+
+def pair_share(fabric: Fabric, requirements: RequirementsSection) -> float:
+    """The part of a leaf's uplinks that the worst pair of leaves shares, where uneven bundles are allowed; else 1."""
+    return 1.0 if requirements.symmetric_uplinks else worst_leaf_pair(fabric)

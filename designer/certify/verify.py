@@ -17,6 +17,7 @@ from designer.certify.certificate import Certificate, FailureResult, PhaseResult
 from designer.certify.declared import bill_findings, bound_findings, comparison_findings, instance_findings
 from designer.certify.rail_only import NAME, TemplateClaim, check_rail_only
 from designer.certify.read_design import DesignFile, read_design
+from designer.certify.run import certify_throughput
 from designer.certify.structure import check_structure
 from designer.fabric.fabric import MANAGEMENT
 from designer.units import cents
@@ -93,11 +94,14 @@ def verify_file(file: DesignFile, *, exhaustive: bool = False, progress: Progres
     for part in (bill_findings, bound_findings, comparison_findings, instance_findings):
         found += part(file)
     # Flows on a broken fabric mean nothing, and need not even be defined.
-    results = throughput_of(file, exhaustive=exhaustive, progress=tell) if structure.met else ((), ())
+    pairs = any("+" in name for name in _failures_said(file)) and not exhaustive
+    results: Results = ((), ())
+    if structure.met:
+        results = throughput_of(file, exhaustive=exhaustive, pairs=pairs, progress=tell)
     certificate = certificate_of(file, structure, results)
     found += _unmet(certificate)
     if structure.met:
-        found += _certificate_findings(file, certificate)
+        found += _certificate_findings(file, certificate, singles_only=exhaustive)
     notes = [message for kind, message in found if kind == "note"] + _catalog_notes(file)
     findings = tuple(Finding(kind, message) for kind, message in found if kind != "note")
     return Verification(file, certificate, findings, tuple(notes))
@@ -110,17 +114,17 @@ def structure_of(file: DesignFile) -> Structure:
     return check_structure(file.fabric, file.catalog, file.endpoints, declared, symmetric_uplinks=symmetric)
 
 
-def throughput_of(file: DesignFile, *, exhaustive: bool, progress: Progress | None) -> Results:
-    """Phases and failures, computed from the fabric; empty until that part of the package exists."""
-    try:
-        from designer.certify.throughput import (  # pyright: ignore[reportMissingImports]
-            certify_throughput,  # pyright: ignore[reportUnknownVariableType, reportAttributeAccessIssue]
-        )
-    except ImportError:
-        return (), ()
-    certify = cast("Callable[..., Results]", certify_throughput)
-    options = {"exhaustive": True} if exhaustive else {}
-    return certify(file.fabric, file.traffic, file.requirements, file.scale_up_gbps, progress=progress, **options)
+def throughput_of(file: DesignFile, *, exhaustive: bool, pairs: bool, progress: Progress | None) -> Results:
+    """Phases and failures, computed from the fabric."""
+    return certify_throughput(
+        file.fabric,
+        file.traffic,
+        file.requirements,
+        file.scale_up_gbps,
+        progress,
+        pairs=pairs,
+        exhaustive=exhaustive,
+    )
 
 
 def certificate_of(file: DesignFile, structure: Structure, results: Results) -> Certificate:
@@ -169,15 +173,30 @@ def _unmet(certificate: Certificate) -> Iterator[tuple[str, str]]:
         yield "rail-only", rail_only.words
 
 
-def _certificate_findings(file: DesignFile, certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Where the certificate in the file is not the one computed."""
+def _failures_said(file: DesignFile) -> list[str]:
+    """Names of the failure classes in the file's own certificate."""
+    failures = file.certificate.get("failures") if file.certificate is not None else None
+    if not isinstance(failures, list):
+        return []
+    entries = cast("list[Any]", failures)
+    return [str(entry.get("removed")) for entry in entries if isinstance(entry, Mapping)]
+
+
+def _certificate_findings(
+    file: DesignFile, certificate: Certificate, *, singles_only: bool
+) -> Iterator[tuple[str, str]]:
+    """Where the certificate in the file is not the one computed; `singles_only` leaves pairs and what rests on them."""
     if file.certificate is None:
-        yield "note", "the file holds no certificate to compare with"
+        yield "certificate", "certificate: the file holds none"
         return
     due = certificate.to_document()
-    for part, keys in (("phases", ("job", "phase")), ("failures", ("removed", "worst_phase"))):
-        yield from _list_differences(part, file.certificate.get(part), due[part], keys)
-    for part in ("structure", "rail_only", "availability", "met"):
+    said = file.certificate.get("failures")
+    if singles_only and isinstance(said, list):
+        entries = cast("list[Mapping[str, Any]]", said)
+        said = [entry for entry in entries if "+" not in str(entry.get("removed"))]
+    yield from _list_differences("phases", file.certificate.get("phases"), due["phases"], ("job", "phase"))
+    yield from _list_differences("failures", said, due["failures"], ("removed", "worst_phase"))
+    for part in ("structure", "rail_only", *(() if singles_only else ("availability", "met"))):
         yield from _differences(f"certificate.{part}", file.certificate.get(part), due[part])
 
 
