@@ -15,7 +15,7 @@ import numpy as np
 
 from designer.certify.certificate import EXACT, FailureResult
 from designer.certify.network import FabricView, Failure, digest, step_groups
-from designer.certify.problem import FlowProblem, Hubs, Ints, Pairs
+from designer.certify.problem import FlowProblem, Hubs, Ints, Pairs, weigh
 from designer.certify.symmetry import Orbits, SymmetryFinder, joint_classes
 from designer.certify.throughput import POLICIES, Bounds, Judge, pair_share, phase_bounds
 from designer.fabric.fabric import GPU, HOST, KINDS, LEAF, LINK_CLASSES, Fabric
@@ -211,6 +211,11 @@ class FailureStudy:
                     yield (first.element, element), times * first.stands_for * count
 
 
+def kind_name(kind: int) -> str:
+    """The name of a kind of node."""
+    return KINDS[kind]
+
+
 def names_of(elements: tuple[Element, ...]) -> str:
     """Like "link:leaf-spine + nic"."""
     return " + ".join(sorted(element.name for element in elements))
@@ -273,7 +278,7 @@ class _Unit:
             kind >= LEAF,
             a[first],
             b[first],
-            np.bincount(index, links.gbps[rows], len(first)),
+            weigh(index, links.gbps[rows], len(first)),
             np.bincount(index, minlength=len(first)),
             tuple(hubs),
             tuple(pairs),
@@ -302,7 +307,7 @@ class _Unit:
         found: list[ElementClass] = []
         for orbit, node, count in _representatives(self.orbits.node[switches], switches):
             gone = Failure(nodes=(int(self.node_of[node]),))
-            found.append(ElementClass(Element("switch", KINDS[kind[node]], gone, self.number, orbit), count))
+            found.append(ElementClass(Element("switch", kind_name(int(kind[node])), gone, self.number, orbit), count))
         class_of = fabric.link_class()[self.rows]
         counted = (class_of != HOST) | (fabric.links.a[self.rows] < fabric.gpus)
         rows = self.rows[counted]
@@ -324,7 +329,7 @@ class _Unit:
         nodes = np.array(element.failure.nodes, dtype=np.int64)
         lost |= np.isin(links.a[self.rows], nodes) | np.isin(links.b[self.rows], nodes)
         rows, link_of = self.rows[~lost], self.link_of[~lost]
-        capacity = np.bincount(link_of, links.gbps[rows], len(problem.a))
+        capacity = weigh(link_of, links.gbps[rows], len(problem.a))
         together = np.bincount(link_of, minlength=len(problem.a))
         keep = together > 0
         label = problem.label.copy()
@@ -461,11 +466,11 @@ def exhaustive_singles(study: FailureStudy) -> tuple[FailureResult, ...]:
     elements: list[Element] = []
     for row, class_ in enumerate(classes.tolist()):
         if class_ != HOST:
-            elements.append(Element("link", LINK_CLASSES[class_], Failure(links=(row,)), -1, 0))
+            elements.append(Element("link", LINK_CLASSES[int(class_)], Failure(links=(row,)), -1, 0))
         elif fabric.links.a[row] < fabric.gpus:
             elements.append(Element("nic", "", Failure(links=(row,)), -1, 0))
     elements += [
-        Element("switch", KINDS[int(kind[node])], Failure(nodes=(node,)), -1, 0)
+        Element("switch", kind_name(int(kind[node])), Failure(nodes=(node,)), -1, 0)
         for node in np.flatnonzero(kind >= LEAF).tolist()
     ]
     elements += [Element("gpu", "", Failure(nodes=(gpu,)), -1, 0) for gpu in range(fabric.gpus)]

@@ -11,12 +11,16 @@ So the value is exact, whatever G is; a larger G makes the program smaller. With
 upper bound holds.
 """
 
+# OR-Tools ships no types for this solver.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from dataclasses import dataclass
 
 import numpy as np
 from ortools.linear_solver import pywraplp
 
-from designer.certify.problem import Floats, FlowProblem, Ints
+from designer.certify.problem import Floats, FlowProblem, Ints, weigh
 from designer.certify.symmetry import Orbits, Refiner, joint_classes
 
 MAX_COLUMNS = 60_000
@@ -68,7 +72,7 @@ def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints) -> Class
         if columns > MAX_COLUMNS:
             raise TooLargeError
         parts.append(part)
-    capacity = np.bincount(arc_class, problem.arc_capacity)
+    capacity = weigh(arc_class, problem.arc_capacity, int(arc_class.max(initial=-1)) + 1)
     value, loads = _solve(parts, capacity)
     used = loads > TINY
     worst = float((capacity[used] / loads[used]).min(initial=np.inf)) if used.any() else np.inf

@@ -12,7 +12,7 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certify.problem import Floats, FlowProblem, Hubs, Ints, Pairs
+from designer.certify.problem import Floats, FlowProblem, Hubs, Ints, Pairs, weigh
 from designer.certify.symmetry import joint_classes
 from designer.fabric.fabric import LEAF, Fabric
 from designer.workload.traffic import Phase, Step, Traffic
@@ -113,7 +113,7 @@ class FabricView:
         gpu, unit = links.a[hosts], self.unit_of_node[links.b[hosts]]
         units = int(self.unit_of_node.max(initial=0)) + 1
         key, index = np.unique(gpu * units + unit, return_inverse=True)
-        gbps = np.bincount(index.reshape(-1), links.gbps[hosts], len(key))
+        gbps = weigh(index, links.gbps[hosts], len(key))
         owner, of = key // units, key % units
         if like is None:
             slot = np.arange(len(key)) - np.searchsorted(owner, owner)
@@ -235,7 +235,7 @@ def step_demand(
         np.concatenate([pair.target for pair in moving] or [np.zeros(0, dtype=np.int64)]),
         np.concatenate([pair.rate for pair in moving] or [np.zeros(0)]),
     )
-    direct = _common(view, merged).any(axis=1)
+    direct: Bools = np.asarray(_common(view, merged).any(axis=1))
     detoured, cut_off, relayed = _detour(merged.of(~direct), view, traffic.hb_domain, policy)
     handed += relayed
     most = scale_up_gbps / handed if handed else np.inf
@@ -303,8 +303,8 @@ def _detour(moving: PairDemand, view: FabricView, domain: int, policy: str) -> t
     return detoured, cut_off, handed
 
 
-def unit_problems(view: FabricView, demand: Demand) -> list[FlowProblem]:
-    """The flow problem of each unit: traffic of a pair is split over the units that both GPUs reach.
+def unit_problems(view: FabricView, demand: Demand) -> list[list[FlowProblem]]:
+    """The flow problems of each slot's units: traffic of a pair is split over the units that both GPUs reach.
 
     Groups are split in proportion to the ports; pairs evenly over what is left.
     """
@@ -317,14 +317,14 @@ def unit_problems(view: FabricView, demand: Demand) -> list[FlowProblem]:
         for slot, share in enumerate(parts):
             chosen = common[:, slot]
             share.append(PairDemand(pair.source[chosen], pair.target[chosen], pair.rate[chosen] / count[chosen]))
-    problems: list[FlowProblem] = []
+    problems: list[list[FlowProblem]] = [[] for _ in range(table.shape[1])]
     for slot in range(table.shape[1]):
         share = np.divide(ports[:, slot], total, out=np.zeros(len(total)), where=total > 0)
         for unit in np.unique(table[:, slot][table[:, slot] >= 0]).tolist():
             members = table[:, slot] == unit
             typical = float(share[members].max())
             groups = [GroupDemand(group.gpu, group.group, group.pair_rate * typical) for group in demand.groups]
-            problems.append(_unit_problem(view, unit, slot, members, groups, parts[slot], demand.scale_up_most))
+            problems[slot].append(_unit_problem(view, unit, slot, members, groups, parts[slot], demand.scale_up_most))
     return problems
 
 
@@ -353,7 +353,7 @@ def _unit_problem(
     a, b, n = local[links.a[rows]], local[links.b[rows]], len(sites)
     key = np.minimum(a, b) * n + np.maximum(a, b)
     _, first, index = np.unique(key, return_index=True, return_inverse=True)
-    capacity = np.bincount(index.reshape(-1), links.gbps[rows], len(first))
+    capacity = weigh(index, links.gbps[rows], len(first))
     together = np.bincount(index.reshape(-1), minlength=len(first))
     kind = fabric.nodes.kind[sites]
     sent, received = np.zeros(gpus), np.zeros(gpus)
@@ -398,7 +398,7 @@ def _pairs(pair: PairDemand, members: Bools, place: Ints, n: int, sent: Floats, 
     one, other = place[pair.source], place[pair.target]
     apart = one != other
     key, index = np.unique(one[apart] * n + other[apart], return_inverse=True)
-    return Pairs(key // max(n, 1), key % max(n, 1), np.bincount(index.reshape(-1), pair.rate[apart], len(key)))
+    return Pairs(key // max(n, 1), key % max(n, 1), weigh(index, pair.rate[apart], len(key)))
 
 
 def digest(problem: FlowProblem) -> str:

@@ -15,6 +15,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 
 
+def weigh(index: Ints, weight: Ints | Floats, size: int) -> Floats:
+    """Sums of the weights of each index 0 .. size-1."""
+    return np.asarray(np.bincount(index.reshape(-1), weight, size), dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class Hubs:
     """All-to-all inside groups: entry i says that `members[i]` endpoints of group `group[i]` sit at node `node[i]`.
@@ -122,4 +127,4 @@ class FlowProblem:
         if not others:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         other, index = np.unique(np.concatenate(others), return_inverse=True)
-        return other, np.bincount(index, np.concatenate(rates), len(other))
+        return other, weigh(index, np.concatenate(rates), len(other))

@@ -29,7 +29,10 @@ def mix(value: Hashes) -> Hashes:
 
 
 class Refiner:
-    """Colour refinement of the graph and the demand together; a group is a node of its own, without capacity."""
+    """Colour refinement of the graph and the demand together; a group is a node of its own, without capacity.
+
+    Neighbours of node `tails[i]` are `heads` from `starts[i]` on.
+    """
 
     def __init__(self, problem: FlowProblem, arc_labels: Ints | None = None, node_labels: Ints | None = None) -> None:
         self.problem = problem
@@ -52,9 +55,9 @@ class Refiner:
         self.total = total
         tail = np.concatenate(tails)
         order = np.argsort(tail, kind="stable")
-        self._head = np.concatenate(heads)[order]
+        self.heads = np.concatenate(heads)[order]
         self._label = mix(np.concatenate(labels)[order].astype(np.uint64)) * _PRIME
-        self._nodes, self._starts = np.unique(tail[order], return_index=True)
+        self.tails, self.starts = np.unique(tail[order], return_index=True)
         base = np.full(total, 1, dtype=np.int64)
         base[: problem.nodes] = 2 + 2 * (problem.label if node_labels is None else node_labels) + problem.relays
         if node_labels is not None:
@@ -66,10 +69,10 @@ class Refiner:
         """Split colours by the colours of the neighbours until nothing changes."""
         count = len(np.unique(colour))
         while True:
-            key = mix(self._label + mix(colour[self._head]))
+            key = mix(self._label + mix(colour[self.heads]))
             total = np.zeros(self.total, dtype=np.uint64)
             if len(key):
-                total[self._nodes] = np.add.reduceat(key, self._starts)
+                total[self.tails] = np.add.reduceat(key, self.starts)
             finer = mix(colour * _PRIME + total)
             finer_count = len(np.unique(finer))
             if finer_count == count:
@@ -287,10 +290,10 @@ class SymmetryFinder:
         colours = np.unique(refiner.base, return_inverse=True)[1].reshape(-1)
         wanted = np.zeros(refiner.total, dtype=bool)
         wanted[members] = True
-        starts = np.append(refiner._starts, len(refiner._head))  # noqa: SLF001  (one class in two parts)
-        tail = np.repeat(refiner._nodes, np.diff(starts))  # noqa: SLF001
+        starts = np.append(refiner.starts, len(refiner.heads))
+        tail = np.repeat(refiner.tails, np.diff(starts))
         chosen = wanted[tail]
-        tail, head = tail[chosen], refiner._head[chosen]  # noqa: SLF001
+        tail, head = tail[chosen], refiner.heads[chosen]
         for colour in np.unique(colours[head]):
             of = colours[head] == colour
             total = np.zeros(refiner.total, dtype=np.uint64)

@@ -150,15 +150,21 @@ def step_bounds(
     if any(part.pattern == "any" for part in step.components):
         return _any_bounds(judge, view, traffic, phase, step, nic_gbps, policy)
     demand = step_demand(view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
-    parts = [judge.flow(problem) for problem in unit_problems(view, demand)]
-    worst = _worst(parts)
-    planes = view.attachment[0].shape[1] > 1
-    if not demand.detours and (view.whole or not planes):
+    by_plane = unit_problems(view, demand)
+    worst = _worst([judge.flow(problem) for problems in by_plane for problem in problems])
+    planes = len(by_plane) > 1
+    if not demand.detours and planes_alike(by_plane):
         return replace(worst, cut_off=demand.cut_off)
     most = 1.0 if policy == "single-relay" and demand.detours else _ports_left(view, traffic.hb_domain)
     upper = worst.lower if policy == "single-relay" and not planes else max(worst.lower, min(1.0, most))
     how = f"{worst.how}, {policy} detour" if demand.detours else worst.how
     return replace(worst, upper=upper, how=how, cut_off=demand.cut_off)
+
+
+def planes_alike(by_plane: list[list[FlowProblem]]) -> bool:
+    """Whether every plane has the same problems, so that equal parts of the traffic are the best split."""
+    names = [sorted(digest(problem) for problem in problems) for problems in by_plane]
+    return all(name == names[0] for name in names)
 
 
 def _ports_left(view: FabricView, domain: int) -> float:
@@ -197,10 +203,16 @@ def _any_bounds(
     rate = max(part.rate for part in step.components) * nic_gbps
     domain, slots = traffic.hb_domain, view.attachment[0].shape[1]
     demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, np.inf, detours=False)
-    parts = [
-        judge.flow(problem) if pairs else judge.hose(problem, rate / slots) for problem in unit_problems(view, demand)
-    ]
-    whole = _worst(parts)
+    by_plane = unit_problems(view, demand)
+    whole = _worst(
+        [
+            judge.flow(problem) if pairs else judge.hose(problem, rate / slots)
+            for problems in by_plane
+            for problem in problems
+        ]
+    )
+    if not planes_alike(by_plane):
+        whole = replace(whole, upper=1.0)
     if view.whole:
         return whole
     alive = view.gpus_alive

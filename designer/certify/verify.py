@@ -179,7 +179,7 @@ def _failures_said(file: DesignFile) -> list[str]:
     if not isinstance(failures, list):
         return []
     entries = cast("list[Any]", failures)
-    return [str(entry.get("removed")) for entry in entries if isinstance(entry, Mapping)]
+    return [str(cast("Mapping[str, Any]", entry).get("removed")) for entry in entries if isinstance(entry, Mapping)]
 
 
 def _certificate_findings(
