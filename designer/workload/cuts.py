@@ -184,6 +184,13 @@ class CutFunction:
     def _explicit_out(self, phase: Phase, step: Step, down: int, blocks: "_Blocks") -> Floats:
         """Traffic across the rails of an aligned fabric, counted GPU by GPU: its groups are not periodic there."""
         layout = self.layout
+        if all(part.size == self.traffic.gpus and part.pattern in ("any", "all-to-all") for part in step.components):
+            # A single group of all GPUs: only how many of them are in a block matters.
+            ends = np.concatenate([[0], np.cumsum(layout.leaf_sizes(down))])
+            inside = ends[blocks.pod_last] - ends[blocks.pod_first]
+            zero = np.zeros_like(inside)
+            outs = [members_out(part.pattern, zero, inside, part.size, 0) * part.rate for part in step.components]
+            return np.sum(outs, axis=0)
         gpu = np.arange(phase.first_gpu, phase.first_gpu + phase.gpus)
         rail, position = gpu % self.traffic.rails, gpu // self.traffic.rails
         if down >= layout.per_rail:
@@ -211,9 +218,6 @@ class _Blocks:
 def explicit_out(part: Component, block: Ints, blocks: int) -> Floats:
     """Rate of `part` out of each block, member by member; `block[i]` is where position i lies."""
     if part.pattern in ("any", "all-to-all"):
-        if len(block) == part.size:  # a single group: no sorting
-            inside = np.bincount(block, minlength=blocks)
-            return members_out(part.pattern, np.zeros_like(inside), inside, part.size, 0) * part.rate
         position, period = np.arange(len(block)), part.stride * part.size
         group = position // period * part.stride + position % part.stride
         keys, inside = np.unique(group * blocks + block, return_counts=True)
