@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 Count = Annotated[int, Field(ge=0)]
 Usd = Annotated[float, Field(ge=0)]
 Part = Annotated[float, Field(ge=0, le=1)]
+Rate = Annotated[float, Field(ge=0)]
 
 
 class Record(BaseModel):
@@ -162,6 +163,74 @@ class ProvenanceRecord(Record):
     wall_s: float
 
 
+class PhaseProof(Record):
+    """Proven throughput of one phase, as parts of the NIC's line rate."""
+
+    job: str
+    phase: str
+    lower: Rate
+    upper: Rate
+    exact: bool = Field(description="both bounds meet within 1e-6")
+    ecmp: Rate | None = Field(description="with even splitting over shortest paths; null where it was not found")
+    how: str = Field(description="the arguments of the proof")
+    required: Rate
+    met: bool
+
+
+class FailureProof(Record):
+    """What a failure leaves of the floors, in the phase that fares worst; one entry a class of equal cases."""
+
+    removed: str = Field(description='like "switch:spine" or "link:leaf-spine + nic"')
+    stands_for: Count = Field(description="real failures of this class")
+    worst_phase: str
+    lower: Rate
+    upper: Rate
+    ecmp: Rate | None
+    gpus_cut_off: Count
+    required: Rate | None = Field(description="part of every floor that must be left; null where nothing is asked")
+    met: bool
+    spread: Rate | None = Field(description="lower bound when NVLink peers share the traffic of a lost NIC")
+    single_relay: Rate | None = Field(description="lower bound when one peer carries all of it")
+
+
+class CheckRecord(Record):
+    """One structural check and every exception from it, shortened."""
+
+    name: str
+    met: bool
+    found: list[str]
+
+
+class StructureProof(Record):
+    """Structural checks that must hold, and properties that are told only."""
+
+    met: bool
+    checks: list[CheckRecord]
+    reported: list[CheckRecord]
+
+
+class RailOnlyProof(Record):
+    """The design beside the rail-only template."""
+
+    met: bool
+    cost_usd: Usd | None
+    design_cost_usd: Usd
+    switches: Count | None
+    links: Count | None
+    words: str
+
+
+class CertificateRecord(Record):
+    """What was proven from the fabric and its traffic alone; `met` is all of it together."""
+
+    phases: list[PhaseProof]
+    failures: list[FailureProof]
+    structure: StructureProof
+    rail_only: RailOnlyProof | None
+    availability: dict[str, float] = Field(description="probabilities at a random moment, as bounds")
+    met: bool
+
+
 class DesignFile(Record):
     """A network design: what to buy, what it costs, how far it is from proven optimal, and the network itself."""
 
@@ -190,3 +259,5 @@ class DesignFile(Record):
     catalog: dict[str, Any]
     provenance: ProvenanceRecord
     fabric: FabricRecord
+    certificate: CertificateRecord | None = Field(description="null where the checks were not finished")
+    digest: str = Field(description="SHA-256 of all other fields as JSON with sorted keys", pattern="^[0-9a-f]{64}$")

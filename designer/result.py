@@ -134,8 +134,7 @@ class Design:
             "provenance": {"version": package_version(), **asdict(self.provenance)},
             "fabric": self.fabric.to_document(),
         }
-        if self.certificate is not None:
-            document["certificate"] = self.certificate.to_document()
+        document["certificate"] = None if self.certificate is None else self.certificate.to_document()
         return with_digest(document)
 
     def save(self, path: Path | str) -> None:

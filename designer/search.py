@@ -46,6 +46,10 @@ class Options:
     checking: Callable[[str], None] | None = None
 
 
+class _StoppedError(Exception):
+    """The certificate is not wanted any more."""
+
+
 class SearchError(DesignerError):
     """The search contradicts itself: a bug of this package."""
 
@@ -60,7 +64,9 @@ def templates(instance: Instance) -> list[TemplateDesign]:
 
 
 def design(instance: Instance, options: Options | None = None) -> Design:
-    """The cheapest network of the searched families that meets the instance, with its bound.
+    """The cheapest network of the searched families that meets the instance, with its bound and its certificate.
+
+    Where `should_stop` comes true before the certificate is finished, the design has none.
 
     Raises:
         InfeasibleError: proven that none exists; names the constraints that clash.
@@ -82,11 +88,25 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     proposal = ClosSearch(instance, traffic, pricing, media).run(limits, start, report)
     if proposal.shape is None:
         if proposal.termination != "infeasible":
-            raise NoDesignError(f"no design found before the {proposal.termination.replace('_', ' ')} was hit")
+            what = {"time_limit": "the time limit was hit", "interrupted": "the search was interrupted"}
+            raise NoDesignError(f"no design found before {what[proposal.termination]}")
         raise explain_infeasible(instance, traffic)
     bill, result = _drawn(instance, traffic, pricing, proposal, known, options, started)
     _check_against_templates(bill, known)
-    return certified(result, pairs=options.pairs, progress=options.checking) if options.certify else result
+    return _with_certificate(result, options) if options.certify else result
+
+
+def _with_certificate(result: Design, options: Options) -> Design:
+    def tell(part: str) -> None:
+        if options.should_stop():
+            raise _StoppedError
+        if options.checking:
+            options.checking(part)
+
+    try:
+        return certified(result, pairs=options.pairs, progress=tell)
+    except _StoppedError:
+        return result
 
 
 def certified(design: Design, *, pairs: bool = False, progress: Callable[[str], None] | None = None) -> Design:

@@ -1,6 +1,7 @@
 """`designer design`: from an instance file to its cheapest network."""
 
 import math
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +9,8 @@ import typer
 
 from designer.cli.search_job import (
     INTERRUPTED,
+    NOT_MET,
+    CheckProgress,
     Families,
     Gap,
     Json,
@@ -26,12 +29,22 @@ if TYPE_CHECKING:
     from designer.result import Design
 
 
+class Failures(StrEnum):
+    """What the certificate removes from the network."""
+
+    SINGLE = "single"
+    PAIRS = "pairs"
+
+
 def design(
     instance: Annotated[Path, typer.Argument(metavar="INSTANCE", help="Instance file (YAML or JSON).")],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DESIGN.json", help="Write the design file here.")
     ] = None,
     as_json: Json = False,
+    failures: Annotated[
+        Failures, typer.Option(help="Certify every single failure, or also every pair of links and of switches.")
+    ] = Failures.SINGLE,
     time_limit: TimeLimit = None,
     gap: Gap = 0.0,
     threads: Threads = 1,
@@ -39,10 +52,11 @@ def design(
     solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
     families: Families = "clos",  # noqa: ARG001 - its callback lets only what exists pass
 ) -> None:
-    """Find the cheapest network for INSTANCE, and prove it.
+    """Find the cheapest network for INSTANCE, and prove it; then certify what it carries, intact and under failure.
 
     Exit codes: 0 optimal or within --gap, 3 bad input, 4 proven infeasible, 5 and 6 a limit was hit with and without a
-    design, 130 interrupted (the best design so far is written).
+    design, 7 the certificate falls short (the design is written), 130 interrupted (the best design so far is written,
+    without a certificate).
     """
     from designer.cli.console import render, write_error, write_json, write_out
     from designer.errors import OutputError
@@ -57,17 +71,22 @@ def design(
         check_writable(output)
     problem = load_instance(instance)
     write_error(f"{problem.name}: {problem.cluster.gpus:,} GPUs, searching")
-    progress = Progress()
+    progress, checking = Progress(), CheckProgress()
 
     def work(should_stop: "Callable[[], bool]") -> "Design":
         limit = math.inf if time_limit is None else time_limit
-        return search(problem, Options(limit, gap, threads, seed, progress, should_stop))
+        pairs = failures is Failures.PAIRS
+        return search(
+            problem, Options(limit, gap, threads, seed, progress, should_stop, pairs=pairs, checking=checking)
+        )
 
     try:
         result, interrupted = run_interruptibly(work)
     finally:
         progress.finish()
-    code = exit_code(result.provenance.termination, result.gap, gap, interrupted=interrupted)
+        checking.finish()
+    certified = result.certificate is None or result.certificate.met
+    code = exit_code(result.provenance.termination, result.gap, gap, interrupted=interrupted, certified=certified)
     failed: OutputError | None = None
     if output is not None:
         try:
@@ -90,5 +109,15 @@ def design(
 
 
 def _why_not_done(result: "Design", code: int) -> str:
+    if code == NOT_MET and result.certificate is not None:
+        from designer.cli.certificate_report import shortfalls
+
+        lines = [f"  - {line}" for line in shortfalls(result.certificate)]
+        return "\n".join(["the certificate falls short of the requirements:", *lines])
+    if code == INTERRUPTED and result.provenance.termination != "interrupted":
+        proven = "optimal" if result.status == "optimal" else f"the best found, with a gap of {100 * result.gap:.2f} %"
+        missing = "; it has no certificate" if result.certificate is None else ""
+        return f"interrupted after the search: this design is {proven}{missing}"
     what = "interrupted" if code == INTERRUPTED else "the time limit was hit"
-    return f"{what}: this is the best design so far, with a gap of {100 * result.gap:.2f} %"
+    missing = "; it has no certificate" if result.certificate is None else ""
+    return f"{what}: this is the best design so far, with a gap of {100 * result.gap:.2f} %{missing}"

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from designer.certify.certificate import Certificate
+from designer.cli.certificate_report import availability_words, failures_table, phases_table, structure_words
 from designer.cli.console import printable, table
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
@@ -13,6 +15,7 @@ from designer.units import usd
 from designer.workload.cuts import CutFunction
 from designer.workload.traffic import Phase, Traffic
 
+MOST_FAILURES = 8
 MEETS = {True: "yes", False: "no", None: "not judged"}
 
 
@@ -40,7 +43,11 @@ def design_report(design: Design) -> Iterator[Any]:
     yield heading("What to buy")
     yield bill_table(design.bill)
     yield heading("Phases")
-    yield phase_table(design)
+    if design.certificate is None:
+        yield phase_table(design)
+        yield Text("no certificate: the checks were not done")
+    else:
+        yield from certificate_parts(design, design.certificate)
     yield heading("Templates on the same catalog and demands")
     yield template_table(design)
     yield from reasons(design.comparison)
@@ -195,15 +202,29 @@ def phase_table(design: Design) -> Any:
     columns = ["phase", "job", "floor", "leaf uplinks give", *(["pod uplinks give"] if three else [])]
     result = table(*columns, right=(2, 3, 4) if three else (2, 3))
     for phase in design.traffic.network_phases:
-        rate = phase_rate(design.traffic, design.shape, phase)
-        given = [rate.leaf, rate.pod] if three else [rate.leaf]
-        result.add_row(
-            printable(phase.name),
-            printable(phase.job),
-            percent(phase.floor),
-            *("nothing goes up" if part is None else percent(part) for part in given),
-        )
+        result.add_row(printable(phase.name), printable(phase.job), percent(phase.floor), *uplinks_give(design, phase))
     return result
+
+
+def certificate_parts(design: Design, certificate: Certificate) -> Iterator[Any]:
+    """What the design carries, intact and under failure, as proven from its fabric."""
+    from rich.text import Text
+
+    given = {(phase.name, phase.job): uplinks_give(design, phase) for phase in design.traffic.network_phases}
+    yield phases_table(certificate, given)
+    if certificate.failures:
+        yield Text("\nFailures, of each class of equal cases one", style="bold")
+        yield failures_table(certificate, MOST_FAILURES)
+    yield Text("")
+    for line in (*structure_words(certificate.structure), *availability_words(certificate)):
+        yield Text(printable(line))
+
+
+def uplinks_give(design: Design, phase: Phase) -> list[str]:
+    """For each tier with uplinks, the part of line rate that they leave of the phase."""
+    rate = phase_rate(design.traffic, design.shape, phase)
+    given = [rate.leaf, rate.pod] if design.shape.tiers == 3 else [rate.leaf]
+    return ["nothing goes up" if part is None else percent(part) for part in given]
 
 
 def template_table(design: Design) -> Any:

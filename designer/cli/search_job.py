@@ -2,9 +2,11 @@
 
 import math
 import os
+import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Annotated, Any, Generic, TypeVar
@@ -17,6 +19,7 @@ from designer.errors import DesignerError, NoDesignError
 _T = TypeVar("_T")
 
 INTERRUPTED = 130
+NOT_MET = 7
 
 
 def _finite(value: float | None) -> float | None:
@@ -85,7 +88,7 @@ class _Job(Generic[_T]):
         if self.stop.is_set():
             os._exit(INTERRUPTED)  # the search holds nothing that has to be put away, and may not listen for long
         self.stop.set()
-        write_error("interrupted: ending the search with the best design so far; Ctrl-C once more ends it at once")
+        write_error("interrupted: ending with the best design so far; Ctrl-C once more ends at once")
 
 
 def run_interruptibly(work: Callable[[Callable[[], bool]], _T]) -> tuple[_T, bool]:
@@ -114,15 +117,17 @@ def run_interruptibly(work: Callable[[Callable[[], bool]], _T]) -> tuple[_T, boo
     return job.result[0], interrupted
 
 
-def exit_code(termination: str, gap: float, asked_gap: float, *, interrupted: bool) -> int:
-    """The contract's code for a search that found a design."""
+def exit_code(termination: str, gap: float, asked_gap: float, *, interrupted: bool, certified: bool = True) -> int:
+    """The contract's code for a search that found a design; `certified` is False where its certificate is not met."""
     if interrupted:
         return INTERRUPTED
+    if not certified:
+        return NOT_MET
     return 0 if termination in ("optimal", "gap") or gap <= asked_gap else 5
 
 
-class Progress:
-    """Tells seconds, cost, bound and gap on stderr: one line that changes on a terminal, else a line now and then."""
+class _Line:
+    """What goes on, on stderr: one line that changes on a terminal, else a line now and then."""
 
     def __init__(self, every_s: float = 2.0) -> None:
         from designer.cli.console import is_terminal
@@ -130,14 +135,6 @@ class Progress:
         self.moving = is_terminal(sys.stderr)
         self.every_s = 0.1 if self.moving else every_s
         self.last_s = -math.inf
-        self.last_cost: int | None = None
-
-    def __call__(self, seconds: float, cost_cents: int | None, bound_cents: int | None) -> None:
-        """Called by the search, often."""
-        if cost_cents == self.last_cost and seconds - self.last_s < self.every_s:
-            return
-        self.last_s, self.last_cost = seconds, cost_cents
-        self._show(progress_line(seconds, cost_cents, bound_cents))
 
     def _show(self, line: str) -> None:
         if self.moving:
@@ -151,6 +148,38 @@ class Progress:
         if self.moving and self.last_s > -math.inf:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
+
+
+class CheckProgress(_Line):
+    """Tells what a certificate looks at: every kind of thing once, then what is at hand now and then."""
+
+    def __init__(self, every_s: float = 2.0) -> None:
+        super().__init__(every_s)
+        self.seen: set[str] = set()
+
+    def __call__(self, what: str) -> None:
+        """Called by the checks, often."""
+        kind, now_s = re.sub(r"\d+", "", what), time.monotonic()
+        if (kind in self.seen or self.moving) and now_s - self.last_s < self.every_s:
+            return
+        self.seen.add(kind)
+        self.last_s = now_s
+        self._show(f"checking: {what}")
+
+
+class Progress(_Line):
+    """Tells seconds, cost, bound and gap."""
+
+    def __init__(self, every_s: float = 2.0) -> None:
+        super().__init__(every_s)
+        self.last_cost: int | None = None
+
+    def __call__(self, seconds: float, cost_cents: int | None, bound_cents: int | None) -> None:
+        """Called by the search, often."""
+        if cost_cents == self.last_cost and seconds - self.last_s < self.every_s:
+            return
+        self.last_s, self.last_cost = seconds, cost_cents
+        self._show(progress_line(seconds, cost_cents, bound_cents))
 
 
 def progress_line(seconds: float, cost_cents: int | None, bound_cents: int | None) -> str:

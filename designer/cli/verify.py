@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from designer.cli.search_job import CheckProgress
+
 if TYPE_CHECKING:
     from designer.certify.verify import Verification
 
 FAILED = 7
-MAX_SHOWN = 12
+MOST_FAILURES = 12
 
 
 def verify(
@@ -24,9 +26,13 @@ def verify(
     Exit codes: 0 all of it holds, 3 the file cannot be read as a design, 7 something does not hold, with a list of it.
     """
     from designer.certify.verify import verify_design
-    from designer.cli.console import render, write_error, write_json, write_out
+    from designer.cli.console import render, write_json, write_out
 
-    result = verify_design(design, exhaustive=exhaustive, progress=lambda part: write_error(f"checking: {part}"))
+    checking = CheckProgress()
+    try:
+        result = verify_design(design, exhaustive=exhaustive, progress=checking)
+    finally:
+        checking.finish()
     if as_json:
         write_json(result.to_document())
     else:
@@ -37,62 +43,24 @@ def verify(
 def _parts(result: "Verification") -> "list[Any]":
     from rich.text import Text
 
+    from designer.cli.certificate_report import availability_words, failures_table, phases_table, structure_table
     from designer.cli.console import printable
 
-    name = printable(result.file.record.name)
+    name, certificate = printable(result.file.record.name), result.certificate
     verdict = "holds" if result.ok else f"does not hold: {len(result.findings)} findings"
     parts: list[Any] = [Text(f"{name}: {verdict}", style="bold"), Text("")]
     parts += [Text(printable(f"- {finding}")) for finding in result.findings]
     if result.findings:
         parts.append(Text(""))
-    parts.append(_checks(result))
-    if result.certificate.phases:
-        parts += [Text(""), _phases(result)]
-    if result.certificate.failures:
-        parts += [Text(""), _failures(result)]
-    rail_only = result.certificate.rail_only
-    if rail_only is not None:
-        parts += [Text(""), Text(printable(rail_only.words))]
+    parts.append(structure_table(certificate.structure))
+    if certificate.phases:
+        parts += [Text(""), phases_table(certificate)]
+    if certificate.failures:
+        parts += [Text(""), failures_table(certificate, MOST_FAILURES)]
+    further = [*availability_words(certificate)]
+    if certificate.rail_only is not None:
+        further.append(certificate.rail_only.words)
+    for text in further:
+        parts += [Text(""), Text(printable(text))]
     parts += [Text(printable(f"note: {note}")) for note in result.notes]
     return parts
-
-
-def _checks(result: "Verification") -> Any:
-    from designer.cli.console import printable, table
-
-    rows = table("structure", "", "")
-    structure = result.certificate.structure
-    for check in structure.checks:
-        rows.add_row(check.name, "holds" if check.met else "fails", "")
-    for check in structure.reported:
-        rows.add_row(check.name, "as a rule" if check.met else "told", printable("; ".join(check.found)))
-    return rows
-
-
-def _phases(result: "Verification") -> Any:
-    from designer.cli.console import printable, table
-
-    rows = table("job", "phase", "throughput", "ECMP", "required", "", right=(2, 3, 4))
-    for phase in result.certificate.phases:
-        bounds = phase.interval
-        span = f"{bounds.lower:.6g}" if bounds.exact else f"{bounds.lower:.6g} to {bounds.upper:.6g}"
-        ecmp = "" if bounds.ecmp is None else f"{bounds.ecmp:.6g}"
-        met = "met" if phase.met else "falls short"
-        rows.add_row(printable(phase.job), printable(phase.phase), span, ecmp, f"{phase.required:g}", met)
-    return rows
-
-
-def _failures(result: "Verification") -> Any:
-    from designer.cli.console import printable, table
-
-    rows = table("without", "cases", "worst phase", "left", "ECMP", "required", "", right=(1, 3, 4, 5))
-    worst = sorted(result.certificate.failures, key=lambda failure: (failure.met, failure.lower))
-    for failure in worst[:MAX_SHOWN]:
-        ecmp = "" if failure.ecmp is None else f"{failure.ecmp:.6g}"
-        required = "" if failure.required is None else f"{failure.required:g}"
-        met = "met" if failure.met else "falls short"
-        cells = (failure.removed, f"{failure.stands_for:,}", failure.worst_phase, f"{failure.lower:.6g}")
-        rows.add_row(*map(printable, cells), ecmp, required, met)
-    if len(worst) > MAX_SHOWN:
-        rows.add_row(f"and {len(worst) - MAX_SHOWN} more, none of them worse")
-    return rows

@@ -1,6 +1,7 @@
 """What each command prints, as tables and as JSON."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,10 +72,40 @@ def test_design_says_what_to_buy_and_why(run: Run, write: Write) -> None:
         "rail-only",
         "saving",
         "in place of",
+        "throughput",
+        "exact",
+        "without",
+        "switch:leaf",
+        "checks hold",
     ):
         assert text in ran.out
     document = json.loads(run("design", path, "--json").out)
     assert f"${document['cost_usd']:,.0f}"[:6] in ran.out
+
+
+def test_design_and_verify_show_the_same_certificate(run: Run, write: Write, tmp_path: Path) -> None:
+    path = write(**CASE_7, requirements={"survive": [{"failure": "switch", "throughput": 0.5}]})
+    output = tmp_path / "design.json"
+    shown = run("design", path, "-o", output).out
+    ran = run("verify", output)
+    assert ran.code == 0
+    tables = ran.out.split("phase ", 1)[1].split("availability", 1)[0]
+    lines = [line.split() for line in tables.splitlines() if line.strip() and "─" not in line]
+    rows = [line.split() for line in shown.splitlines()]
+    assert lines[1:]
+    for line in lines[1:]:
+        assert any(set(line) <= set(row) for row in rows), line
+
+
+def test_pairs_of_failures_on_request(run: Run, write: Write) -> None:
+    path = write(cluster={"gpus": 128}, workload=[{"demand": "any", "across": "cluster"}])
+    single = json.loads(run("design", path, "--json").out)["certificate"]["failures"]
+    pairs = json.loads(run("design", path, "--json", "--failures", "pairs").out)["certificate"]["failures"]
+    assert not any("+" in failure["removed"] for failure in single)
+    assert [failure for failure in pairs if "+" not in failure["removed"]] == single
+    assert any("+" in failure["removed"] for failure in pairs)
+    assert re.search(r"\nand \d+ more\n", run("design", path, "--failures", "pairs").out)
+    assert run("design", path, "--failures", "triples").code == 2
 
 
 def test_the_design_document_follows_its_schema(run: Run, write: Write) -> None:

@@ -6,10 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import designer.search
+from designer.certify.certificate import Interval
 from tests.cli.conftest import Run, start
 
 Write = Callable[..., Path]
@@ -25,6 +29,18 @@ def waiting(instance, options):
         time.sleep(0.01)
     return real(instance, options)
 search.design = waiting
+"""
+
+# The real search, then a certificate that waits for Ctrl-C.
+WAITING_CHECKS = """
+import sys, time
+import designer.search as search
+def waiting(design, *, pairs, progress):
+    print("waiting", file=sys.stderr, flush=True)
+    while True:
+        progress("something")
+        time.sleep(0.01)
+search.certified = waiting
 """
 
 DEAF_SEARCH = """
@@ -103,8 +119,49 @@ def test_ctrl_c_writes_the_best_design_so_far_and_is_130(write: Write) -> None:
     assert process.returncode == 130
     assert json.loads(out) == json.loads(output.read_text())
     assert json.loads(out)["provenance"]["termination"] == "interrupted"
+    assert json.loads(out)["certificate"] is None
+    assert "it has no certificate" in err
     assert "interrupted" in err
     assert "Traceback" not in err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_ctrl_c_during_the_checks_writes_the_optimum_without_a_certificate(write: Write) -> None:
+    path = write()
+    output = path.with_name("design.json")
+    process = start("design", path, "-o", output, "--json", prelude=WAITING_CHECKS)
+    interrupted(process)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    document = json.loads(out)
+    assert document == json.loads(output.read_text())
+    assert document["status"] == "optimal"
+    assert document["certificate"] is None
+    assert "interrupted after the search: this design is optimal; it has no certificate" in err
+
+
+def test_a_certificate_that_falls_short_is_7_and_the_design_is_written(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = designer.search.throughput_of
+
+    def worse(*arguments: Any, **options: Any) -> Any:
+        phases, failures = real(*arguments, **options)
+        first = replace(phases[0], interval=Interval(0.25, 0.5, 0.25, "planted"), met=False)
+        return (first, *phases[1:]), (replace(failures[0], required=0.9, met=False), *failures[1:])
+
+    monkeypatch.setattr("designer.search.throughput_of", worse)
+    path = write()
+    output = path.with_name("design.json")
+    ran = run("design", path, "-o", output)
+    assert ran.code == 7
+    assert "falls short" in ran.out
+    assert "25 % to 50 %" in ran.out
+    assert "interval" in ran.out
+    assert "the certificate falls short of the requirements" in ran.err
+    assert "carries 25 % to 50 %, its floor is 100 %" in ran.err
+    assert json.loads(output.read_text())["certificate"]["met"] is False
+    assert run("verify", output).code == 7  # the planted certificate is not what the fabric gives
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
