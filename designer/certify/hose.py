@@ -31,9 +31,14 @@ class HoseBounds:
 def worst_rate(problem: FlowProblem, block: Ints, blocks: int, rate: float) -> Floats:
     """X of each block in Gb/s: the sum over groups of rate x min(members inside, members outside).
 
-    `block[v]` is the block of node v, -1 for none.
+    What pairs send out of the block, or into it, comes on top. `block[v]` is the block of node v, -1 for none.
     """
     total = np.zeros(blocks)
+    for pair in problem.pairs:
+        one, other = block[pair.source], block[pair.target]
+        leaving, entering = (one != other) & (one >= 0), (one != other) & (other >= 0)
+        out = np.bincount(one[leaving], pair.rate[leaving], blocks)
+        total += np.maximum(out, np.bincount(other[entering], pair.rate[entering], blocks))
     for hub in problem.hubs:
         inside = block[hub.node]
         chosen = inside >= 0
@@ -78,7 +83,7 @@ def _tiers(problem: FlowProblem) -> Ints | None:
     """0 leaf, 1 spine, 2 core by distance from nodes with endpoints; None where links do not join neighbours tiers."""
     tier = np.full(problem.nodes, 3, dtype=np.int64)
     tier[problem.sources] = 0
-    if problem.pairs or not problem.relays.all():
+    if not problem.relays.all():
         return None
     for step in range(2):
         for one, other in ((problem.a, problem.b), (problem.b, problem.a)):

@@ -6,6 +6,7 @@ the byte-weighted harmonic mean over its steps.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from designer.certify.hose import clos_hose
 from designer.certify.network import (
     Demand,
     FabricView,
+    GroupDemand,
+    PairDemand,
     digest,
     on_rails,
     step_demand,
@@ -30,6 +33,8 @@ from designer.instance.schema import RequirementsSection
 from designer.workload.traffic import Phase, Step, Traffic
 
 POLICIES = ("single-relay", "spread")
+TOGETHER = "jobs at once"
+MAX_COMBINATIONS = 64
 
 
 @dataclass(frozen=True)
@@ -204,13 +209,7 @@ def _any_bounds(
     domain, slots = traffic.hb_domain, view.attachment[0].shape[1]
     demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, np.inf, detours=False)
     by_plane = unit_problems(view, demand)
-    whole = _worst(
-        [
-            judge.flow(problem) if pairs else judge.hose(problem, rate / slots)
-            for problems in by_plane
-            for problem in problems
-        ]
-    )
+    whole = _worst([judge.hose(problem, rate / slots) for problems in by_plane for problem in problems])
     if not planes_alike(by_plane):
         whole = replace(whole, upper=1.0)
     if view.whole:
@@ -289,7 +288,53 @@ def certify_phases(
         carried = bounds.lower if requirements.routing == "adaptive" else (bounds.ecmp or 0.0)
         required = phase.floor * shared
         results.append(PhaseResult(phase.job, phase.name, interval, required, carried >= required - EXACT))
+    together = _together(view, traffic, judge, nic_gbps)
+    if together is not None:
+        bounds, names = together
+        interval = Interval(bounds.lower, bounds.upper, bounds.ecmp, bounds.how)
+        carried = bounds.lower if requirements.routing == "adaptive" else (bounds.ecmp or 0.0)
+        results.append(PhaseResult(TOGETHER, names, interval, shared, carried >= shared - EXACT))
     return tuple(results)
+
+
+def _together(view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float) -> tuple[Bounds, str] | None:
+    """Jobs on separate GPUs at the same time, each step at its floor: the worst choice of one step of each.
+
+    None where jobs do not run at the same time. Throughput 1 is every floor.
+    """
+    sets = [[(phase, step) for phase in phases for step in phase.steps] for phases in traffic.concurrent()]
+    if len(sets) < 2:
+        return None
+    worst: tuple[Bounds, str] | None = None
+    for chosen in islice(product(*sets), MAX_COMBINATIONS):
+        groups: list[GroupDemand] = []
+        pairs: list[PairDemand] = []
+        hose_rate = 0.0
+        for phase, step in chosen:
+            own, flows = step_groups(traffic, phase, step, nic_gbps)
+            own, _ = on_rails(own, view, traffic.hb_domain)
+            offset = sum(int(group.group.max(initial=-1)) + 1 for group in groups)
+            groups += [replace(g, group=g.group + offset, pair_rate=g.pair_rate * phase.floor) for g in own]
+            pairs += [replace(flow, rate=flow.rate * phase.floor) for flow in flows]
+            if any(part.pattern == "any" for part in step.components):
+                hose_rate = max(hose_rate, phase.floor * nic_gbps)
+        by_plane = unit_problems(view, Demand(tuple(groups), tuple(pairs), 0, np.inf, detours=False))
+        bounds = _worst(
+            [
+                judge.hose(problem, hose_rate / len(by_plane)) if hose_rate else judge.flow(problem)
+                for problems in by_plane
+                for problem in problems
+            ]
+        )
+        if hose_rate and any(part.pattern == "all-to-all" for _, step in chosen for part in step.components):
+            bounds = replace(bounds, upper=1.0)  # counted as `any`, which asks more of the network
+        if worst is None or bounds.lower < worst[0].lower:
+            worst = bounds, " + ".join(f"{phase.job} {phase.name}" for phase, _ in chosen)
+    if worst is None:
+        return None
+    bounds, names = worst
+    ecmp = None if bounds.ecmp is None else min(1.0, bounds.ecmp)
+    return replace(bounds, lower=min(1.0, bounds.lower), upper=min(1.0, bounds.upper), ecmp=ecmp), names
 
 
 def pair_share(fabric: Fabric, requirements: RequirementsSection) -> float:
