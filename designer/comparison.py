@@ -16,7 +16,7 @@ from designer.units import usd
 from designer.workload.cuts import CutFunction
 from designer.workload.traffic import Traffic
 
-CABLES = ("cables", "fibres")
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 @dataclass(frozen=True)
@@ -143,22 +143,22 @@ def _judged(
 
 
 def _outside_family(shape: ClosShape, instance: Instance, traffic: Traffic) -> list[str]:
-    """Search options that exclude the template."""
+    """Search options of the instance that exclude the template, whatever it carries."""
     search, layout = instance.search, shape.layout
     found: list[str] = []
     if layout.mixed and search.leaf_sharing != "any" and not traffic.needs_joined_rails():
-        found.append(f"it splits rails over leaves, search.leaf_sharing is {search.leaf_sharing}")
+        found.append(f"excluded by search.leaf_sharing: {search.leaf_sharing}, it splits rails over leaves")
     shares = not layout.mixed and layout.rails > 1 and shape.down >= 2 * layout.per_rail
     if shares and search.leaf_sharing == "none":
-        found.append("rails share a leaf, search.leaf_sharing is none")
+        found.append("excluded by search.leaf_sharing: none, its rails share leaves")
     if shape.tiers > search.max_tiers:
-        found.append(f"it has {shape.tiers} tiers, search.max_tiers is {search.max_tiers}")
+        found.append(f"excluded by search.max_tiers: {search.max_tiers}, it has {shape.tiers}")
     if search.planes is not None and shape.hosts.planes not in search.planes:
-        found.append(f"it has {shape.hosts.planes} planes, search.planes is {search.planes}")
+        found.append(f"excluded by search.planes: {search.planes}, it has {shape.hosts.planes}")
     if search.leaf.down is not None and shape.down != search.leaf.down:
-        found.append(f"its leaves have {shape.down} ports down, search.leaf.down is {search.leaf.down}")
+        found.append(f"excluded by search.leaf.down: {search.leaf.down}, its leaves have {shape.down}")
     if search.leaf.up is not None and shape.uplinks != search.leaf.up:
-        found.append(f"its leaves have {shape.uplinks} uplinks, search.leaf.up is {search.leaf.up}")
+        found.append(f"excluded by search.leaf.up: {search.leaf.up}, its leaves have {shape.uplinks}")
     return found
 
 
@@ -234,7 +234,11 @@ def _zcube_media(shape: ZCubeShape, instance: Instance, pricing: Pricing, media:
 def _tall_tree(
     instance: Instance, hosts: Hosts, switch: Switch, pricing: Pricing, media: MediaFinder
 ) -> Iterator[TemplateDesign]:
-    """A full tree of four or more tiers: counted and priced, not drawn."""
+    """A full tree of four or more tiers: counted and priced, not drawn.
+
+    With n endpoints and T tiers of radix R, tiers 1 to T-1 have 2n/R switches each, the top n/R. Tier 1 counts as
+    leaf, the top as core, all between as spine; links likewise.
+    """
     for mode in switch.modes_at(hosts.gbps):
         radix, per_cage = switch.radix(mode), mode.ports_per_cage
         if radix < 4:
@@ -252,28 +256,34 @@ def _tall_tree(
         host_cents = lower * nic_cages + upper * cages + link * hosts.gpus
         lower, upper, link = pricing.medium_cents(inner)
         inner_cents = (tree.tiers - 1) * ((lower + upper) * cages + link * hosts.gpus)
-        parts = {"leaf": tree.switches * pricing.switch_cents(switch), "host": host_cents, "leaf_spine": inner_cents}
-        planes = hosts.planes
-        between = (tree.tiers - 1) * hosts.gpus * planes
+        leaf = -(-2 * hosts.gpus // radix)
+        core = -(-hosts.gpus // radix)
+        tiers = {"leaf": leaf, "spine": max(0, tree.switches - leaf - core), "core": core}
+        planes, price = hosts.planes, pricing.switch_cents(switch)
+        above = tree.tiers - 1
+        parts = {
+            **{tier: count * price * planes for tier, count in tiers.items()},
+            "host": host_cents * planes,
+            "leaf_spine": inner_cents // above * planes,
+            "spine_core": inner_cents // above * (above - 1) * planes,
+        }
         counts = {
-            "switches": tree.switches * planes,
-            "leaf": 2 * hosts.gpus // radix * planes,
-            "spine": 0,
-            "core": 0,
+            "switches": sum(tiers.values()) * planes,
+            **{tier: count * planes for tier, count in tiers.items()},
             "fabrics": planes,
             "planes": planes,
             "links": tree.links * planes,
             "endpoint_links": hosts.gpus * planes,
             "leaf_leaf_links": 0,
-            "leaf_spine_links": between,
-            "spine_core_links": 0,
+            "leaf_spine_links": hosts.gpus * planes,
+            "spine_core_links": (above - 1) * hosts.gpus * planes,
             "cables": tree.links * planes,
             "transceivers": 2 * ((tree.tiers - 1) * cages + cages) * planes,
         }
-        short = f"it has {tree.tiers} tiers, search.max_tiers is {instance.search.max_tiers}"
+        short = f"excluded by search.max_tiers: {instance.search.max_tiers}, it has {tree.tiers}"
         for name in ("fat-tree", "rail-optimized"):
             yield TemplateDesign(
-                name, switch, None, None, sum(parts.values()) * planes, parts, counts, (short,), False, in_family=False
+                name, switch, None, None, sum(parts.values()), parts, counts, (short,), False, in_family=False
             )
 
 
@@ -308,8 +318,8 @@ def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], traffic:
     before = sum(item.parts.get(name, 0) for name in switches)
     saved = before - sum(parts.get(name, 0) for name in switches)
     counts = shape.counts()
-    here = ", ".join(f"{counts[tier]} {tier}" for tier in switches if counts[tier])
-    there = ", ".join(f"{item.counts[tier]} {tier}" for tier in switches if item.counts[tier])
+    here = ", ".join(f"{counts[tier]:,} {tier}" for tier in switches if counts[tier])
+    there = ", ".join(f"{item.counts[tier]:,} {tier}" for tier in switches if item.counts[tier])
     if (counts["switches"], shape.leaf.switch) != (item.counts["switches"], item.switch):
         models = "" if shape.leaf.switch == item.switch else f" ({shape.leaf.switch.key} leaves for {item.switch.key})"
         sentences.append((saved, f"{here} in place of {there}{models}: {_percent(saved, total)}"))
@@ -329,14 +339,16 @@ def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], traffic:
     sentences.sort(key=lambda pair: -pair[0])
     words = "; ".join(sentence for _, sentence in sentences)
     if item.meets is False:
-        words = f"falls short: {item.unmet[0]}" + (f"; {words}" if words else "")
+        # What the network lacks goes before what the instance's search leaves out.
+        first = item.unmet[0] if item.unmet[0].startswith("excluded") else f"falls short: {item.unmet[0]}"
+        words = first + (f"; {words}" if words else "")
     return words or "the same switches and links"
 
 
 def _percent(saved: int, total: int) -> str:
-    if total == 0:
-        return "0 %"
-    return f"{-100 * saved / total:+.1f} %".replace("-", "−")
+    """The change of the whole cost; sign, number and unit stay on one line."""
+    part = -100 * saved / total if total else 0.0
+    return f"{part:+.1f}{NO_BREAK}%".replace("-", "−")
 
 
 def oversubscription(shape: ClosShape, traffic: Traffic) -> str:

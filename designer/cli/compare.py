@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from designer.cli.search_job import (
+    CheckProgress,
     Families,
     Gap,
     Json,
@@ -48,21 +49,26 @@ def compare(
 
     problem = load_instance(instance)
     write_error(f"{problem.name}: {problem.cluster.gpus:,} GPUs, searching")
-    progress = Progress()
+    progress, checking = Progress(), CheckProgress()
 
     def work(should_stop: "Callable[[], bool]") -> "tuple[Design, list[Alternative]]":
         limit = math.inf if time_limit is None else time_limit
-        return alternatives(problem, Options(limit, gap, threads, seed, progress, should_stop))
+        return alternatives(problem, Options(limit, gap, threads, seed, progress, should_stop, checking=checking))
 
     try:
         (optimum, rows), interrupted = run_interruptibly(work)
     finally:
         progress.finish()
+        checking.finish()
     if as_json:
         write_json([row.to_document() for row in rows])
     else:
         write_out(render(*_report(optimum, rows)))
-    raise typer.Exit(exit_code(optimum.provenance.termination, optimum.gap, gap, interrupted=interrupted))
+    certified = optimum.certificate is None or optimum.certificate.met
+    if not certified and not interrupted:
+        write_error("the certificate of the optimum falls short of the requirements; `designer design` says where")
+    code = exit_code(optimum.provenance.termination, optimum.gap, gap, interrupted=interrupted, certified=certified)
+    raise typer.Exit(code)
 
 
 def _report(optimum: "Design", rows: "list[Alternative]") -> "list[Any]":
