@@ -415,7 +415,8 @@ def _all_demands(study: FailureStudy, local: Ints, gpus: Ints) -> tuple[list[Hub
             for group in groups:
                 chosen = inside[group.gpu]
                 name = np.unique(group.group[chosen], return_inverse=True)[1].reshape(-1)
-                hubs.append(Hubs(local[group.gpu[chosen]], name, np.ones(len(name), dtype=np.int64), group.pair_rate))
+                each = np.ones(len(name), dtype=np.int64)
+                hubs.append(Hubs(local[group.gpu[chosen]], name, each, group.pair_rate, group.hose_rate))
             for flow in flows:
                 part = flow.of(inside[flow.source] & inside[flow.target])
                 order = np.lexsort((part.target, part.source))

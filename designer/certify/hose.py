@@ -28,10 +28,11 @@ class HoseBounds:
     ecmp: float | None
 
 
-def worst_rate(problem: FlowProblem, block: Ints, blocks: int, rate: float) -> Floats:
-    """X of each block in Gb/s: the sum over groups of rate x min(members inside, members outside).
+def worst_rate(problem: FlowProblem, block: Ints, blocks: int) -> Floats:
+    """X of each block in Gb/s: for `any` the sum over groups of rate x min(members inside, members outside).
 
-    What pairs send out of the block, or into it, comes on top. `block[v]` is the block of node v, -1 for none.
+    For all-to-all it is rate x inside x outside. What pairs send out of the block, or into it, comes on top.
+    `block[v]` is the block of node v, -1 for none.
     """
     total = np.zeros(blocks)
     for pair in problem.pairs:
@@ -46,12 +47,14 @@ def worst_rate(problem: FlowProblem, block: Ints, blocks: int, rate: float) -> F
         keys, index = np.unique(key, return_inverse=True)
         count = np.bincount(index.reshape(-1), hub.members[chosen], len(keys))
         size = np.bincount(hub.group, hub.members, hub.groups)
-        np.add.at(total, keys % blocks, rate * np.minimum(count, size[keys // blocks] - count))
+        others = size[keys // blocks] - count
+        sent = hub.hose_rate * np.minimum(count, others) if hub.hose_rate else hub.pair_rate * count * others
+        np.add.at(total, keys % blocks, sent)
     return total
 
 
-def clos_hose(problem: FlowProblem, rate: float) -> HoseBounds | None:
-    """Bounds for a problem whose groups stand for `any` at `rate` Gb/s an endpoint; None where it is no Clos.
+def clos_hose(problem: FlowProblem) -> HoseBounds | None:
+    """Bounds for a problem with groups that stand for `any`; None where it is no Clos.
 
     A Clos here: endpoints sit on leaves only; leaves join spines only, spines leaves and cores, cores spines only.
     """
@@ -60,7 +63,7 @@ def clos_hose(problem: FlowProblem, rate: float) -> HoseBounds | None:
         return None
     leaf, spine, core = (np.flatnonzero(tiers == tier) for tier in range(3))
     leaf_x = np.zeros(problem.nodes)
-    leaf_x[leaf] = worst_rate(problem, _numbered(problem.nodes, leaf), len(leaf), rate)
+    leaf_x[leaf] = worst_rate(problem, _numbered(problem.nodes, leaf), len(leaf))
     busy = leaf[leaf_x[leaf] > 0]
     if not len(busy):
         return HoseBounds(problem.most, problem.most, problem.most)
@@ -70,7 +73,7 @@ def clos_hose(problem: FlowProblem, rate: float) -> HoseBounds | None:
     first = tiers[low] == 0
     if len(core) == 0:
         return _two_tiers(problem, busy, spine, leaf_x, low, high)
-    return _three_tiers(problem, busy, (leaf, spine, core), leaf_x, (low, high, first), rate)
+    return _three_tiers(problem, busy, (leaf, spine, core), leaf_x, (low, high, first))
 
 
 def _numbered(n: int, nodes: Ints) -> Ints:
@@ -158,7 +161,6 @@ def _three_tiers(
     tiers: tuple[Ints, Ints, Ints],
     leaf_x: Floats,
     links: tuple[Ints, Ints, np.ndarray],
-    rate: float,
 ) -> HoseBounds | None:
     leaf, spine, core = tiers
     low, high, first = links
@@ -172,7 +174,7 @@ def _three_tiers(
     block[leaf[known]] = np.searchsorted(pods, pod[leaf[known]])
     if (block[busy] < 0).any():
         return HoseBounds(0.0, 0.0, 0.0)
-    pod_x = worst_rate(problem, block, len(pods), rate)
+    pod_x = worst_rate(problem, block, len(pods))
     width = np.zeros((len(pods), len(columns)))  # spines of a pod in a column
     np.add.at(width, (pod_of, column_of), 1)
 

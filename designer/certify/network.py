@@ -5,7 +5,7 @@ or all rails where spines join them. GPUs pass no traffic on for others except o
 takes into account (`step_demand`), not the graph: what a GPU without NIC sends and receives goes over peers' NICs.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
 
@@ -30,16 +30,17 @@ class Failure:
 
 @dataclass(frozen=True)
 class GroupDemand:
-    """All-to-all inside groups of GPUs, `pair_rate` Gb/s from member to member."""
+    """All-to-all inside groups of GPUs, `pair_rate` Gb/s from member to member; `any` where there is a `hose_rate`."""
 
     gpu: Ints
     group: Ints
     pair_rate: float
+    hose_rate: float = 0.0
 
     def of(self, chosen: Bools) -> "GroupDemand":
         """The same among the chosen GPUs only (a mask over all GPUs)."""
         keep = chosen[self.gpu]
-        return GroupDemand(self.gpu[keep], self.group[keep], self.pair_rate)
+        return replace(self, gpu=self.gpu[keep], group=self.group[keep])
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,7 @@ def step_groups(
 ) -> tuple[list[GroupDemand], list[PairDemand]]:
     """The step with nothing lost: groups (for all-to-all and any) and pairs (for shift and exchange).
 
-    `any` is returned as its groups; what it means is up to the caller.
+    `any` is returned as its groups, with their `hose_rate`.
     """
     unit = traffic.hb_domain if phase.across == "rail" else 1
     gpu = np.arange(phase.first_gpu, phase.first_gpu + phase.gpus)
@@ -180,7 +181,8 @@ def step_groups(
         rate = part.rate * nic_gbps
         if part.pattern in ("any", "all-to-all"):
             group = (place // period * part.stride + place % part.stride) * unit + inside
-            groups.append(GroupDemand(gpu, group, rate / (part.size - 1)))
+            hose_rate = rate if part.pattern == "any" else 0.0
+            groups.append(GroupDemand(gpu, group, rate / (part.size - 1), hose_rate))
             continue
         target = (digit + part.by) % part.size if part.pattern == "shift" else digit ^ part.by
         peer = gpu + (target - digit) * part.stride * unit
@@ -207,7 +209,8 @@ def on_rails(groups: list[GroupDemand], view: FabricView, domain: int) -> tuple[
             continue
         members = np.bincount(group.group)[group.group]
         handed += float(((members - domain) * group.pair_rate).max()) * (domain - 1) / domain
-        result.append(GroupDemand(group.gpu, group.group * domain + group.gpu % domain, group.pair_rate * domain))
+        name = group.group * domain + group.gpu % domain
+        result.append(replace(group, group=name, pair_rate=group.pair_rate * domain))
     return result, handed
 
 
@@ -323,7 +326,10 @@ def unit_problems(view: FabricView, demand: Demand) -> list[list[FlowProblem]]:
         for unit in np.unique(table[:, slot][table[:, slot] >= 0]).tolist():
             members = table[:, slot] == unit
             typical = float(share[members].max())
-            groups = [GroupDemand(group.gpu, group.group, group.pair_rate * typical) for group in demand.groups]
+            groups = [
+                replace(group, pair_rate=group.pair_rate * typical, hose_rate=group.hose_rate * typical)
+                for group in demand.groups
+            ]
             problems[slot].append(_unit_problem(view, unit, slot, members, groups, parts[slot], demand.scale_up_most))
     return problems
 
@@ -380,7 +386,8 @@ def _hubs(group: GroupDemand, members: Bools, place: Ints, sent: Floats, receive
     chosen = members[group.gpu] & (place[group.gpu] >= 0)
     gpu = group.gpu[chosen]
     name = np.unique(group.group[chosen], return_inverse=True)[1].reshape(-1)
-    rate = group.pair_rate * (np.bincount(name)[name] - 1)
+    others = np.bincount(name)[name] - 1
+    rate = np.where(others > 0, group.hose_rate, 0.0) if group.hose_rate else group.pair_rate * others
     sent[gpu] += rate
     received[gpu] += rate
     entry = joint_classes(name, place[gpu])
@@ -388,7 +395,7 @@ def _hubs(group: GroupDemand, members: Bools, place: Ints, sent: Floats, receive
     node, at = place[gpu][first], name[first]
     several = np.bincount(at)[at] > 1 if len(at) else np.zeros(0, dtype=bool)
     names = np.unique(at[several], return_inverse=True)[1].reshape(-1)  # groups within one node need no network
-    return Hubs(node[several], names, count[several], group.pair_rate)
+    return Hubs(node[several], names, count[several], group.pair_rate, group.hose_rate)
 
 
 def _pairs(pair: PairDemand, members: Bools, place: Ints, n: int, sent: Floats, received: Floats) -> Pairs:
@@ -415,7 +422,7 @@ def digest(problem: FlowProblem) -> str:
     ):
         summary.update(np.ascontiguousarray(part).tobytes() + b"|")
     for hub in problem.hubs:
-        for part in (hub.node, hub.group, hub.members, np.array([hub.pair_rate])):
+        for part in (hub.node, hub.group, hub.members, np.array([hub.pair_rate, hub.hose_rate])):
             summary.update(np.ascontiguousarray(part).tobytes() + b"|")
     for pair in problem.pairs:
         for part in (pair.source, pair.target, pair.rate):

@@ -25,12 +25,14 @@ class Hubs:
     """All-to-all inside groups: entry i says that `members[i]` endpoints of group `group[i]` sit at node `node[i]`.
 
     Every member sends `pair_rate` to every other member of its group. A node and group stand together once.
+    With a `hose_rate` the group means `any`: each member sends and receives that much, whoever the others are.
     """
 
     node: Ints
     group: Ints
     members: Ints
     pair_rate: float
+    hose_rate: float = 0.0
 
     @cached_property
     def groups(self) -> int:

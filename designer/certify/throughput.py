@@ -25,7 +25,7 @@ from designer.certify.network import (
     step_groups,
     unit_problems,
 )
-from designer.certify.problem import FlowProblem, Ints, Pairs
+from designer.certify.problem import FlowProblem, Pairs
 from designer.certify.symmetry import SymmetryFinder
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
@@ -76,32 +76,34 @@ class Judge:
             return _loose(problem, ecmp)
         return Bounds(float(exact.checked), float(max(exact.value, exact.checked)), ecmp, "symmetric flow")
 
-    def hose(self, problem: FlowProblem, rate: float) -> Bounds:
-        """Bounds of a problem whose groups mean `any` at `rate` Gb/s an endpoint."""
-        name = f"any {rate!r} {digest(problem)}"
+    def hose(self, problem: FlowProblem) -> Bounds:
+        """Bounds of a problem some of whose groups mean `any`."""
+        name = f"any {digest(problem)}"
         if name not in self.known:
             if self.tick:
                 self.tick()
-            self.known[name] = self._hose(problem, rate)
+            self.known[name] = self._hose(problem)
         return self.known[name]
 
-    def _hose(self, problem: FlowProblem, rate: float) -> Bounds:
+    def _hose(self, problem: FlowProblem) -> Bounds:
         if not len(problem.sources):
             return Bounds(problem.most, problem.most, problem.most, "endpoint links")
-        clos = clos_hose(problem, rate)
+        clos = clos_hose(problem)
         if clos is not None:
             ecmp = clos.ecmp
             if ecmp is None:
                 ecmp = self.flow(problem).ecmp
             return Bounds(clos.lower, clos.upper, ecmp, "oblivious split and cuts")
-        # Two legs of an all-to-all (Valiant) carry any permutation at half its rate; permutations bound from above.
+        # Two legs of an all-to-all (Valiant) carry any permutation: of n members each sends rate / n to each, twice.
+        # Permutations bound from above.
         both = self.flow(problem)
         upper, ecmp = min(both.upper, problem.most), both.ecmp
-        for pairs in _permutations(problem, rate):
-            one = self.flow(replace(problem, hubs=(), pairs=(pairs,)))
+        fixed = tuple(hub for hub in problem.hubs if not hub.hose_rate)
+        for pairs in _permutations(problem):
+            one = self.flow(replace(problem, hubs=fixed, pairs=(*problem.pairs, *pairs)))
             upper = min(upper, one.upper)
             ecmp = None if ecmp is None or one.ecmp is None else min(ecmp, one.ecmp)
-        lower = min(both.lower / 2, upper)
+        lower = min(both.lower * _two_legs(problem), upper)
         return Bounds(lower, upper, ecmp, "two legs of an all-to-all, and the worst of some permutations")
 
 
@@ -113,13 +115,24 @@ def _loose(problem: FlowProblem, ecmp: float | None) -> Bounds:
     return Bounds(min(ecmp or 0.0, upper), upper, ecmp, "colours and ECMP")
 
 
-def _permutations(problem: FlowProblem, rate: float) -> list[Pairs]:
-    """Shifts by one, by half and mirrored, inside every group, of endpoints in their order."""
-    results: list[Pairs] = []
+def _two_legs(problem: FlowProblem) -> float:
+    """The part of every `any` that two legs of an all-to-all at `pair_rate` carry, in the group where it is least."""
+    part = 1.0
+    for hub in problem.hubs:
+        if hub.hose_rate:
+            least = float(np.bincount(hub.group, hub.members).min())
+            part = min(part, hub.pair_rate * least / (2 * hub.hose_rate))
+    return part
+
+
+def _permutations(problem: FlowProblem) -> list[list[Pairs]]:
+    """Shifts by one, by half and mirrored, inside every `any` group, of endpoints in their order."""
+    results: list[list[Pairs]] = []
     for turn in ("one", "half", "mirror"):
-        sources: list[Ints] = []
-        targets: list[Ints] = []
+        moved: list[Pairs] = []
         for hub in problem.hubs:
+            if not hub.hose_rate:
+                continue
             order = np.lexsort((hub.node, hub.group))
             member = np.repeat(hub.node[order], hub.members[order])
             group = np.repeat(hub.group[order], hub.members[order])
@@ -127,12 +140,11 @@ def _permutations(problem: FlowProblem, rate: float) -> list[Pairs]:
             size = np.searchsorted(group, group, side="right") - start
             place = np.arange(len(group)) - start
             by = {"one": place + 1, "half": place + size // 2, "mirror": size - 1 - place}[turn] % size
-            sources.append(member)
-            targets.append(member[start + by])
-        source, target = np.concatenate(sources), np.concatenate(targets)
-        apart = source != target
-        key, count = np.unique(source[apart] * problem.nodes + target[apart], return_counts=True)
-        results.append(Pairs(key // problem.nodes, key % problem.nodes, count * rate))
+            target = member[start + by]
+            apart = member != target
+            key, count = np.unique(member[apart] * problem.nodes + target[apart], return_counts=True)
+            moved.append(Pairs(key // problem.nodes, key % problem.nodes, count * hub.hose_rate))
+        results.append(moved)
     return results
 
 
@@ -205,11 +217,10 @@ def _any_bounds(
     """
     groups, pairs = step_groups(traffic, phase, step, nic_gbps)
     groups, _ = on_rails(groups, view, traffic.hb_domain)
-    rate = max(part.rate for part in step.components) * nic_gbps
     domain, slots = traffic.hb_domain, view.attachment[0].shape[1]
     demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, np.inf, detours=False)
     by_plane = unit_problems(view, demand)
-    whole = _worst([judge.hose(problem, rate / slots) for problems in by_plane for problem in problems])
+    whole = _worst([judge.hose(problem) for problems in by_plane for problem in problems])
     if not planes_alike(by_plane):
         whole = replace(whole, upper=1.0)
     if view.whole:
@@ -309,25 +320,28 @@ def _together(view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float)
     for chosen in islice(product(*sets), MAX_COMBINATIONS):
         groups: list[GroupDemand] = []
         pairs: list[PairDemand] = []
-        hose_rate = 0.0
         for phase, step in chosen:
             own, flows = step_groups(traffic, phase, step, nic_gbps)
             own, _ = on_rails(own, view, traffic.hb_domain)
             offset = sum(int(group.group.max(initial=-1)) + 1 for group in groups)
-            groups += [replace(g, group=g.group + offset, pair_rate=g.pair_rate * phase.floor) for g in own]
+            groups += [
+                replace(
+                    g,
+                    group=g.group + offset,
+                    pair_rate=g.pair_rate * phase.floor,
+                    hose_rate=g.hose_rate * phase.floor,
+                )
+                for g in own
+            ]
             pairs += [replace(flow, rate=flow.rate * phase.floor) for flow in flows]
-            if any(part.pattern == "any" for part in step.components):
-                hose_rate = max(hose_rate, phase.floor * nic_gbps)
         by_plane = unit_problems(view, Demand(tuple(groups), tuple(pairs), 0, np.inf, detours=False))
         bounds = _worst(
             [
-                judge.hose(problem, hose_rate / len(by_plane)) if hose_rate else judge.flow(problem)
+                judge.hose(problem) if any(hub.hose_rate for hub in problem.hubs) else judge.flow(problem)
                 for problems in by_plane
                 for problem in problems
             ]
         )
-        if hose_rate and any(part.pattern == "all-to-all" for _, step in chosen for part in step.components):
-            bounds = replace(bounds, upper=1.0)  # counted as `any`, which asks more of the network
         if worst is None or bounds.lower < worst[0].lower:
             worst = bounds, " + ".join(f"{phase.job} {phase.name}" for phase, _ in chosen)
     if worst is None:

@@ -1,7 +1,7 @@
 """Small networks drawn by hand, their traffic, and Hypothesis strategies of both. Endpoints run at 400 Gb/s."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -244,11 +244,11 @@ def problem_of(
     return FlowProblem(nodes, label, relays, a, b, capacity.astype(float), many, tuple(hubs), tuple(flows))
 
 
-def hub(*groups: Sequence[tuple[int, int]], pair_rate: float = 1.0) -> Hubs:
+def hub(*groups: Sequence[tuple[int, int]], pair_rate: float = 1.0, hose_rate: float = 0.0) -> Hubs:
     """Groups as lists of (node, endpoints there)."""
     entries = [(node, number, many) for number, group in enumerate(groups) for node, many in group]
     node, group, members = (np.array(column, dtype=np.int64) for column in zip(*entries, strict=True))
-    return Hubs(node, group, members, pair_rate)
+    return Hubs(node, group, members, pair_rate, hose_rate)
 
 
 @st.composite
@@ -317,7 +317,7 @@ def relabelled(problem: FlowProblem, image: np.ndarray) -> FlowProblem:
     """The same problem with node v called image[v], its links and demands in another order."""
     back = np.argsort(image)
     order = np.arange(len(problem.a))[::-1]
-    hubs = tuple(Hubs(image[each.node], each.group, each.members, each.pair_rate) for each in problem.hubs)
+    hubs = tuple(replace(each, node=image[each.node]) for each in problem.hubs)
     pairs = tuple(Pairs(image[each.source], image[each.target], each.rate) for each in problem.pairs)
     return FlowProblem(
         problem.nodes,

@@ -1,4 +1,4 @@
-"""Throughput the slow and obvious way: every GPU a node, every pair of GPUs a rate, one commodity a source, one plain LP.
+"""Throughput the slow and obvious way: every GPU a node, every pair of GPUs a rate, a commodity a source, a plain LP.
 
 Nothing here knows of symmetry, of classes or of units. GPUs pass no traffic on unless told to (`relaying`).
 """
