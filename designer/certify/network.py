@@ -18,6 +18,11 @@ from designer.fabric.fabric import LEAF, Fabric
 from designer.workload.traffic import Phase, Step, Traffic
 
 Bools = NDArray[np.bool_]
+MAX_PAIRS = 10_000_000
+
+
+class TooManyPairsError(Exception):
+    """Traffic that only single pairs would describe, too many of them."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,11 @@ class GroupDemand:
 
     def of(self, chosen: Bools) -> "GroupDemand":
         """The same among the chosen GPUs only (a mask over all GPUs)."""
-        keep = chosen[self.gpu]
-        return replace(self, gpu=self.gpu[keep], group=self.group[keep])
+        return self.of_rows(chosen[self.gpu])
+
+    def of_rows(self, chosen: Bools) -> "GroupDemand":
+        """The same among the chosen entries only."""
+        return replace(self, gpu=self.gpu[chosen], group=self.group[chosen])
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class Demand:
     """What GPUs send over the network in one step: groups among GPUs whose NIC is whole, and pairs.
 
     `cut_off` GPUs have no way to their peers; `scale_up_most` bounds the throughput by the scale-up network; `detours`
-    says whether some traffic takes a way around a lost NIC.
+    says whether some traffic takes a way over peers. `cut` bounds the throughput whatever the routing.
     """
 
     groups: tuple[GroupDemand, ...]
@@ -69,6 +77,7 @@ class Demand:
     cut_off: int
     scale_up_most: float
     detours: bool
+    cut: float = np.inf
 
 
 class FabricView:
@@ -195,7 +204,7 @@ def on_rails(groups: list[GroupDemand], view: FabricView, domain: int) -> tuple[
     """Groups over several units as groups on each: what a GPU sends travels on the receiver's rail.
 
     GPU (m, r) hands what it has for (m', r') to (m, r'), which sends it on (PXN), so (m, r') carries what its whole
-    domain has for (m', r'). Also returned is what a GPU hands over inside its domain, Gb/s. Groups of whole domains
+    domain has for (m', r'). Also returned is what a GPU sends inside its domain, Gb/s. Groups of whole domains
     only; others are returned as they are.
     """
     result: list[GroupDemand] = []
@@ -208,7 +217,9 @@ def on_rails(groups: list[GroupDemand], view: FabricView, domain: int) -> tuple[
             result.append(group)
             continue
         members = np.bincount(group.group)[group.group]
-        handed += float(((members - domain) * group.pair_rate).max()) * (domain - 1) / domain
+        # `any` is first spread over the rails, then handed to the receiver.
+        rate = 2 * group.hose_rate if group.hose_rate else float((members * group.pair_rate).max())
+        handed += rate * (domain - 1) / domain
         name = group.group * domain + group.gpu % domain
         result.append(replace(group, group=name, pair_rate=group.pair_rate * domain))
     return result, handed
@@ -217,33 +228,98 @@ def on_rails(groups: list[GroupDemand], view: FabricView, domain: int) -> tuple[
 def step_demand(
     view: FabricView, traffic: Traffic, phase: Phase, step: Step, nic_gbps: float, scale_up_gbps: float, policy: str
 ) -> Demand:
-    """The step on what is left of a fabric: traffic of GPUs that lost their NIC goes over peers of their domain.
+    """The step on what is left of a fabric.
 
-    For GPU (m, r) without NIC and its peer (m', r): (m, r) reaches (m, r') over the scale-up network, (m, r') sends to
-    (m', r') on rail r', and that hands over to (m', r). `policy` is "spread", evenly over all r' with NICs at both
-    ends, or "single-relay", all over one of them, as NCCL's PXN does. Traffic of GPUs that failed themselves is gone.
+    Raises:
+        TooManyPairsError: groups over several units that only single pairs would describe.
     """
     groups, pairs = step_groups(traffic, phase, step, nic_gbps)
-    groups, handed = on_rails(groups, view, traffic.hb_domain)
-    if view.whole:
-        most = scale_up_gbps / handed if handed else np.inf
-        return Demand(tuple(groups), tuple(pairs), 0, most, detours=False)
+    return demand_left(view, groups, pairs, traffic.hb_domain, scale_up_gbps, policy)
+
+
+def demand_left(
+    view: FabricView,
+    groups: list[GroupDemand],
+    pairs: list[PairDemand],
+    domain: int,
+    scale_up_gbps: float,
+    policy: str,
+) -> Demand:
+    """Groups and pairs on what is left of a fabric: what has no way of its own goes over peers of the domain.
+
+    For GPU (m, r) without NIC and its peer (m', r'): (m, r) reaches (m, q) over the scale-up network, (m, q) sends to
+    (m', q) on rail q, and that hands over to (m', r'). So does what GPUs on networks of their own send to each other.
+    `policy` is "spread", evenly over all q with NICs at both ends, or "single-relay", all over one of them, as NCCL's
+    PXN does. Traffic of GPUs that failed themselves is gone.
+
+    Raises:
+        TooManyPairsError: groups over several units that only single pairs would describe.
+    """
+    groups, handed = on_rails(groups, view, domain)
+    cut = domain_cut(view, groups, pairs, domain)
     partial = view.gpus_alive & ~view.full
-    moving = [part for group in groups for part in _pairs_of(group, partial, view.gpus_alive)]
-    for pair in pairs:
-        alive = view.gpus_alive[pair.source] & view.gpus_alive[pair.target]
-        moving.append(pair.of(alive))
+    moving: list[PairDemand] = []
+    kept: list[GroupDemand] = []
+    for group in groups:
+        crossing = _crossing(view, group)
+        moving += _pairs_of(group.of_rows(crossing), np.ones_like(partial), view.gpus_alive)
+        moving += _pairs_of(group.of_rows(~crossing), partial, view.gpus_alive)
+        kept.append(group.of_rows(~crossing).of(view.full))
+    moving += [pair.of(view.gpus_alive[pair.source] & view.gpus_alive[pair.target]) for pair in pairs]
+    none = np.zeros(0, dtype=np.int64)
     merged = PairDemand(
-        np.concatenate([pair.source for pair in moving] or [np.zeros(0, dtype=np.int64)]),
-        np.concatenate([pair.target for pair in moving] or [np.zeros(0, dtype=np.int64)]),
+        np.concatenate([pair.source for pair in moving] or [none]),
+        np.concatenate([pair.target for pair in moving] or [none]),
         np.concatenate([pair.rate for pair in moving] or [np.zeros(0)]),
     )
     direct: Bools = np.asarray(_common(view, merged).any(axis=1))
-    detoured, cut_off, relayed = _detour(merged.of(~direct), view, traffic.hb_domain, policy)
+    detoured, cut_off, relayed = _detour(merged.of(~direct), view, domain, policy)
     handed += relayed
     most = scale_up_gbps / handed if handed else np.inf
-    kept = tuple(group.of(view.full) for group in groups)
-    return Demand(kept, (merged.of(direct), *detoured), cut_off, most, detours=relayed > 0)
+    return Demand(tuple(kept), (merged.of(direct), *detoured), cut_off, most, detours=relayed > 0, cut=cut)
+
+
+def _crossing(view: FabricView, group: GroupDemand) -> Bools:
+    """The members of those groups whose GPUs are not all attached to the same units."""
+    name = np.unique(group.group, return_inverse=True)[1].reshape(-1)
+    first = np.unique(name, return_index=True)[1]
+    units = view.attachment[0][group.gpu]
+    strange = (units != units[first][name]).any(axis=1)
+    return np.asarray(np.bincount(name, strange)[name] > 0)
+
+
+def apart(view: FabricView, groups: list[GroupDemand], pairs: list[PairDemand]) -> bool:
+    """Whether some of this traffic is between GPUs on networks of their own."""
+    if any(_crossing(view, group).any() for group in groups):
+        return True
+    units = view.attachment[0]
+    return any(bool((units[pair.source] != units[pair.target]).all(axis=1).any()) for pair in pairs)
+
+
+def domain_cut(view: FabricView, groups: list[GroupDemand], pairs: list[PairDemand], domain: int) -> float:
+    """An upper bound on the throughput, however traffic is routed: what a domain's ports carry of what leaves it.
+
+    Domains without any port left take no part: their GPUs are told as cut off.
+    """
+    domains = len(view.gpus_alive) // domain
+    left = (view.port_gbps * view.gpus_alive[:, None]).sum(axis=1).reshape(domains, domain).sum(axis=1)
+    alive = view.gpus_alive & np.repeat(left > 0, domain)
+    out, into = np.zeros(domains), np.zeros(domains)
+    for group in (group.of(alive) for group in groups):
+        name = np.unique(group.group, return_inverse=True)[1].reshape(-1)
+        key, inside = np.unique(name * domains + group.gpu // domain, return_counts=True)
+        others = np.bincount(name)[key // domains] - inside
+        sent = group.hose_rate * np.minimum(inside, others) if group.hose_rate else group.pair_rate * inside * others
+        np.add.at(out, key % domains, sent)
+        np.add.at(into, key % domains, sent)
+    for pair in pairs:
+        home, away = pair.source // domain, pair.target // domain
+        leaves = alive[pair.source] & alive[pair.target] & (home != away)
+        np.add.at(out, home[leaves], pair.rate[leaves])
+        np.add.at(into, away[leaves], pair.rate[leaves])
+    busiest = np.maximum(out, into)
+    counted = busiest > 0
+    return float((left[counted] / busiest[counted]).min(initial=np.inf))
 
 
 def _common(view: FabricView, pair: PairDemand) -> Bools:
@@ -255,7 +331,14 @@ def _common(view: FabricView, pair: PairDemand) -> Bools:
 
 
 def _pairs_of(group: GroupDemand, partial: Bools, alive: Bools) -> list[PairDemand]:
-    """Group traffic with a GPU that lost ports at either end, as pairs."""
+    """Group traffic with a GPU that lost ports at either end, as pairs.
+
+    Raises:
+        TooManyPairsError: more of them than `MAX_PAIRS`.
+    """
+    name = np.unique(group.group, return_inverse=True)[1].reshape(-1)
+    if float((np.bincount(name, partial[group.gpu]) * np.bincount(name)).sum()) > MAX_PAIRS:
+        raise TooManyPairsError
     order = np.argsort(group.group, kind="stable")
     gpu, name = group.gpu[order], group.group[order]
     result: list[PairDemand] = []
@@ -276,19 +359,28 @@ def _pairs_of(group: GroupDemand, partial: Bools, alive: Bools) -> list[PairDema
 
 
 def _detour(moving: PairDemand, view: FabricView, domain: int, policy: str) -> tuple[list[PairDemand], int, float]:
-    """Pairs on the relays' NICs, how many GPUs no relay serves, and the most that one GPU hands over in its domain."""
+    """Pairs on the relays' NICs, how many GPUs no relay serves, and the most that a GPU hands over in its domain.
+
+    What stays in a domain needs no NIC.
+    """
     if not len(moving.source):
         return [], 0, 0.0
     by_domain = view.has_nic.reshape(-1, domain)
     home, away = moving.source // domain, moving.target // domain
-    usable = by_domain[home] & by_domain[away]
-    count = usable.sum(axis=1)
+    inside = home == away
+    over_slot = [PairDemand(home * domain + slot, away * domain + slot, moving.rate) for slot in range(domain)]
+    usable: Bools = np.stack([_common(view, over).any(axis=1) for over in over_slot], axis=1)
+    count = np.where(inside, 0, usable.sum(axis=1))
     served = count > 0
-    unserved = np.concatenate([moving.source[~served], moving.target[~served]])
-    cut_off = len(np.unique(unserved[~view.has_nic[unserved]]))
-    handed = float(np.bincount(moving.source[served], moving.rate[served], len(view.has_nic)).max(initial=0.0))
+    without = ~served & ~inside
+    both = view.has_nic[moving.source] & view.has_nic[moving.target]
+    ends = np.concatenate([moving.source[without], moving.target[without]])
+    cut_off = len(np.unique(ends[~view.has_nic[ends] | np.tile(both[without], 2)]))
+    if (without & both).any():  # not lost with a GPU's NIC, and yet no way: nothing of the step is carried
+        return [], cut_off, np.inf
     if policy == "single-relay":
         # The next NIC after the lost one, counted round the domain; the n-th loss of a domain takes the n-th of them.
+        # Between GPUs that have NICs, on networks of their own, the receiver's rail.
         lost = np.where(view.has_nic[moving.source], moving.target, moving.source)
         slot = lost % domain
         nth = (np.cumsum(~by_domain, axis=1) - 1)[lost // domain, slot]
@@ -296,14 +388,28 @@ def _detour(moving: PairDemand, view: FabricView, domain: int, policy: str) -> t
         free = np.take_along_axis(usable, turn, axis=1)
         wanted = nth % np.maximum(count, 1) + 1
         relay = (slot + 1 + np.argmax(np.cumsum(free, axis=1) == wanted[:, None], axis=1)) % domain
+        relay = np.where(both & np.take_along_axis(usable, slot[:, None], axis=1)[:, 0], slot, relay)
         over = PairDemand(home * domain + relay, away * domain + relay, moving.rate)
-        return [over.of(served)], cut_off, handed
-    detoured: list[PairDemand] = []
-    for slot in range(domain):
-        over = served & usable[:, slot]
-        share = moving.rate[over] / count[over]
-        detoured.append(PairDemand(home[over] * domain + slot, away[over] * domain + slot, share))
-    return detoured, cut_off, handed
+        detoured = [over.of(served)]
+        legs = [(moving.of(served), detoured[0])]
+    else:
+        shared = replace(moving, rate=moving.rate / np.maximum(count, 1))
+        by_slot = [served & usable[:, slot] for slot in range(domain)]
+        detoured = [replace(over, rate=shared.rate).of(by_slot[slot]) for slot, over in enumerate(over_slot)]
+        legs = [(shared.of(by_slot[slot]), over) for slot, over in enumerate(detoured)]
+    legs.append((moving.of(inside), replace(moving.of(inside), source=moving.target[inside])))
+    return detoured, cut_off, _handed_over(legs, len(view.has_nic))
+
+
+def _handed_over(legs: list[tuple[PairDemand, PairDemand]], gpus: int) -> float:
+    """The most that a GPU sends or receives inside its domain: from source to relay, and from relay to target."""
+    sent, received = np.zeros(gpus), np.zeros(gpus)
+    for asked, over in legs:
+        for one, other in ((asked.source, over.source), (over.target, asked.target)):
+            moved = one != other
+            np.add.at(sent, one[moved], asked.rate[moved])
+            np.add.at(received, other[moved], asked.rate[moved])
+    return float(max(sent.max(initial=0.0), received.max(initial=0.0)))
 
 
 def unit_problems(view: FabricView, demand: Demand) -> list[list[FlowProblem]]:

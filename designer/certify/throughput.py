@@ -19,7 +19,11 @@ from designer.certify.network import (
     FabricView,
     GroupDemand,
     PairDemand,
+    TooManyPairsError,
+    apart,
+    demand_left,
     digest,
+    domain_cut,
     on_rails,
     step_demand,
     step_groups,
@@ -165,15 +169,18 @@ def step_bounds(
     bound is what the ports that are left allow.
     """
     if any(part.pattern == "any" for part in step.components):
-        return _any_bounds(judge, view, traffic, phase, step, nic_gbps, policy)
-    demand = step_demand(view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
+        return _any_bounds(judge, view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
+    try:
+        demand = step_demand(view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
+    except TooManyPairsError:
+        return Bounds(0.0, 1.0, None, "too many single pairs")
     by_plane = unit_problems(view, demand)
     worst = _worst([judge.flow(problem) for problems in by_plane for problem in problems])
     planes = len(by_plane) > 1
     if not demand.detours and planes_alike(by_plane):
         return replace(worst, cut_off=demand.cut_off)
-    most = 1.0 if policy == "single-relay" and demand.detours else _ports_left(view, traffic.hb_domain)
-    upper = worst.lower if policy == "single-relay" and not planes else max(worst.lower, min(1.0, most))
+    most = 1.0 if demand.cut_off or (policy == "single-relay" and demand.detours) else demand.cut
+    upper = worst.upper if policy == "single-relay" and not planes else max(worst.lower, min(1.0, most))
     how = f"{worst.how}, {policy} detour" if demand.detours else worst.how
     return replace(worst, upper=upper, how=how, cut_off=demand.cut_off)
 
@@ -182,15 +189,6 @@ def planes_alike(by_plane: list[list[FlowProblem]]) -> bool:
     """Whether every plane has the same problems, so that equal parts of the traffic are the best split."""
     names = [sorted(digest(problem) for problem in problems) for problems in by_plane]
     return all(name == names[0] for name in names)
-
-
-def _ports_left(view: FabricView, domain: int) -> float:
-    """The part of its ports that the domain hit worst has left: a cut around the domain. Dead domains do not count."""
-    alive = view.gpus_alive.reshape(-1, domain)
-    left = (view.port_gbps * view.gpus_alive[:, None]).sum(axis=1).reshape(-1, domain).sum(axis=1)
-    whole = (view.attachment[1].sum(axis=1).reshape(-1, domain) * alive).sum(axis=1)
-    counted = (left > 0) & (whole > 0)
-    return float((left[counted] / whole[counted]).min(initial=1.0))
 
 
 def _worst(parts: list[Bounds]) -> Bounds:
@@ -207,7 +205,14 @@ def _worst(parts: list[Bounds]) -> Bounds:
 
 
 def _any_bounds(
-    judge: Judge, view: FabricView, traffic: Traffic, phase: Phase, step: Step, nic_gbps: float, policy: str
+    judge: Judge,
+    view: FabricView,
+    traffic: Traffic,
+    phase: Phase,
+    step: Step,
+    nic_gbps: float,
+    scale_up_gbps: float,
+    policy: str,
 ) -> Bounds:
     """`any`: the hose on what is left, in each plane; lost ports load other planes and peers by the policy's factor.
 
@@ -216,9 +221,13 @@ def _any_bounds(
     any permutation asks of it.
     """
     groups, pairs = step_groups(traffic, phase, step, nic_gbps)
-    groups, _ = on_rails(groups, view, traffic.hb_domain)
+    groups, handed = on_rails(groups, view, traffic.hb_domain)
+    most = scale_up_gbps / handed if handed else np.inf
+    cut = domain_cut(view, groups, pairs, traffic.hb_domain)
+    if apart(view, groups, pairs):
+        return Bounds(0.0, min(1.0, cut), None, "any between networks of their own: not bounded")
     domain, slots = traffic.hb_domain, view.attachment[0].shape[1]
-    demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, np.inf, detours=False)
+    demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, most, detours=False)
     by_plane = unit_problems(view, demand)
     whole = _worst([judge.hose(problem) for problems in by_plane for problem in problems])
     if not planes_alike(by_plane):
@@ -238,9 +247,9 @@ def _any_bounds(
     how = whole.how if factor == 1 else f"{whole.how}, {policy} detour"
     lower = min(whole.lower, 1.0) / factor
     if policy == "spread" or not hit.any():
-        upper = min(whole.upper, _ports_left(view, domain) if hit.any() else 1 / planes_factor)
+        upper = min(whole.upper, cut)
     else:
-        upper = 1 / (1 + extra)
+        upper = 1 / (1 + extra) if phase.gpus == traffic.gpus else 1.0
     return Bounds(lower, max(lower, upper), ecmp, how, int(lost[dead].sum()))
 
 
@@ -299,7 +308,7 @@ def certify_phases(
         carried = bounds.lower if requirements.routing == "adaptive" else (bounds.ecmp or 0.0)
         required = phase.floor * shared
         results.append(PhaseResult(phase.job, phase.name, interval, required, carried >= required - EXACT))
-    together = _together(view, traffic, judge, nic_gbps)
+    together = _together(view, traffic, judge, nic_gbps, scale_up_gbps)
     if together is not None:
         bounds, names = together
         interval = Interval(bounds.lower, bounds.upper, bounds.ecmp, bounds.how)
@@ -308,7 +317,9 @@ def certify_phases(
     return tuple(results)
 
 
-def _together(view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float) -> tuple[Bounds, str] | None:
+def _together(
+    view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float, scale_up_gbps: float
+) -> tuple[Bounds, str] | None:
     """Jobs on separate GPUs at the same time, each step at its floor: the worst choice of one step of each.
 
     None where jobs do not run at the same time. Throughput 1 is every floor.
@@ -322,26 +333,12 @@ def _together(view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float)
         pairs: list[PairDemand] = []
         for phase, step in chosen:
             own, flows = step_groups(traffic, phase, step, nic_gbps)
-            own, _ = on_rails(own, view, traffic.hb_domain)
-            offset = sum(int(group.group.max(initial=-1)) + 1 for group in groups)
             groups += [
-                replace(
-                    g,
-                    group=g.group + offset,
-                    pair_rate=g.pair_rate * phase.floor,
-                    hose_rate=g.hose_rate * phase.floor,
-                )
-                for g in own
+                replace(group, pair_rate=group.pair_rate * phase.floor, hose_rate=group.hose_rate * phase.floor)
+                for group in own
             ]
             pairs += [replace(flow, rate=flow.rate * phase.floor) for flow in flows]
-        by_plane = unit_problems(view, Demand(tuple(groups), tuple(pairs), 0, np.inf, detours=False))
-        bounds = _worst(
-            [
-                judge.hose(problem) if any(hub.hose_rate for hub in problem.hubs) else judge.flow(problem)
-                for problems in by_plane
-                for problem in problems
-            ]
-        )
+        bounds = _at_once(judge, view, groups, pairs, traffic.hb_domain, scale_up_gbps)
         if worst is None or bounds.lower < worst[0].lower:
             worst = bounds, " + ".join(f"{phase.job} {phase.name}" for phase, _ in chosen)
     if worst is None:
@@ -349,6 +346,36 @@ def _together(view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float)
     bounds, names = worst
     ecmp = None if bounds.ecmp is None else min(1.0, bounds.ecmp)
     return replace(bounds, lower=min(1.0, bounds.lower), upper=min(1.0, bounds.upper), ecmp=ecmp), names
+
+
+def _at_once(
+    judge: Judge,
+    view: FabricView,
+    groups: list[GroupDemand],
+    pairs: list[PairDemand],
+    domain: int,
+    scale_up_gbps: float,
+) -> Bounds:
+    """Bounds of any traffic on an intact fabric."""
+    railed, _ = on_rails(groups, view, domain)
+    cut = domain_cut(view, groups, pairs, domain)
+    if any(group.hose_rate for group in groups) and apart(view, railed, pairs):
+        return Bounds(0.0, min(1.0, cut), None, "any between networks of their own: not bounded")
+    try:
+        demand = demand_left(view, groups, pairs, domain, scale_up_gbps, "spread")
+    except TooManyPairsError:
+        return Bounds(0.0, min(1.0, cut), None, "too many single pairs")
+    by_plane = unit_problems(view, demand)
+    bounds = _worst(
+        [
+            judge.hose(problem) if any(hub.hose_rate for hub in problem.hubs) else judge.flow(problem)
+            for problems in by_plane
+            for problem in problems
+        ]
+    )
+    if not demand.detours and planes_alike(by_plane):
+        return bounds
+    return replace(bounds, upper=max(bounds.lower, min(1.0, cut)))
 
 
 def pair_share(fabric: Fabric, requirements: RequirementsSection) -> float:

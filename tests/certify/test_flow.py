@@ -78,7 +78,7 @@ def test_prototype_values(fabric: Fabric, component: Component, lost: Failure, v
 
 @pytest.mark.parametrize(("pods", "lost"), [(32, 0.969667), (128, 0.968979)], ids=["32,768", "131,072"])
 def test_prototype_values_of_large_clos(pods: int, lost: float) -> None:
-    """All-to-all of 32,768 and of 131,072 endpoints is carried in full; without one leaf-spine link, this much of it."""
+    """All-to-all of 32,768 and of 131,072 endpoints is carried in full; less one leaf-spine link, so much of it."""
     tree = Tree(leaves=32, down=32, spines=32, pods=pods, up=32)
     fabric = clos(tree)
     assert exact(problem_for(fabric, all_to_all(tree.endpoints))) == pytest.approx(1.0, abs=1e-6)
