@@ -90,7 +90,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
         if proposal.termination != "infeasible":
             what = {"time_limit": "the time limit was hit", "interrupted": "the search was interrupted"}
             raise NoDesignError(f"no design found before {what[proposal.termination]}")
-        raise explain_infeasible(instance, traffic)
+        raise explain_infeasible(instance, traffic, options.should_stop)
     bill, result = _drawn(instance, traffic, pricing, proposal, known, options, started)
     _check_against_templates(bill, known)
     return _with_certificate(result, options) if options.certify else result

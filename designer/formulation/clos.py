@@ -14,7 +14,10 @@ in cents, capacity in links.
 # OR-Tools types some arguments with bare generics.
 # pyright: reportUnknownMemberType=false
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from threading import Event, Thread
 
 from ortools.sat.python import cp_model
 
@@ -23,6 +26,31 @@ from designer.formulation.hardware import LeafKind, TierKind
 Var = cp_model.IntVar
 Linear = cp_model.LinearExprT
 MOST_CENTS = 1 << 52
+WATCH_S = 0.05
+ShouldStop = Callable[[], bool]
+
+
+@contextmanager
+def watched(solver: cp_model.CpSolver, should_stop: ShouldStop | None) -> Generator[None]:
+    """While the solver runs, a thread asks `should_stop` and ends the search when it turns true."""
+    if should_stop is None:
+        yield
+        return
+    done = Event()
+
+    def watch() -> None:
+        while not done.wait(WATCH_S):
+            # Again and again, as a stop that comes before the solver has begun is lost.
+            if should_stop():
+                solver.stop_search()
+
+    watcher = Thread(target=watch, daemon=True, name="watcher")
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
 
 
 @dataclass(frozen=True)
@@ -366,8 +394,18 @@ class ClosProgram:
         self.model.minimize(cost)
         self.total = cost
 
-    def solve(self, below_cents: int | None, time_limit_s: float, threads: int, seed: int) -> Answer:
-        """The cheapest solution that costs less than `below_cents`, with the solver's own status and bound."""
+    def solve(
+        self,
+        below_cents: int | None,
+        time_limit_s: float,
+        threads: int,
+        seed: int,
+        should_stop: ShouldStop | None = None,
+    ) -> Answer:
+        """The cheapest solution that costs less than `below_cents`, with the solver's own status and bound.
+
+        `should_stop` is asked from another thread while the solver runs; the answer is then what was found until there.
+        """
         if below_cents is not None:
             self.model.add(self.total < below_cents)
         solver = cp_model.CpSolver()
@@ -375,7 +413,8 @@ class ClosProgram:
         solver.parameters.num_workers = threads
         solver.parameters.random_seed = seed
         solver.parameters.catch_sigint_signal = False
-        status = solver.solve(self.model)
+        with watched(solver, should_stop):
+            status = solver.solve(self.model)
         if status == cp_model.INFEASIBLE:
             return Answer("infeasible", None, None)
         if status == cp_model.MODEL_INVALID:

@@ -19,6 +19,7 @@ from designer.fabric.shape import ClosShape, Cores, Hosts, Media, Spines, Tier, 
 from designer.formulation.clos import Answer, ClosProgram, Hardware, LeafOption, LostNeed, Rules
 from designer.formulation.demand import Needs, links_for, whole_links
 from designer.formulation.hardware import LeafKind, TierKind, leaf_kinds, tiers_above, usable_switches
+from designer.formulation.pod_bounds import pod_bounds
 from designer.instance.instance import Instance
 from designer.workload.cuts import CutFunction, Ints, Layout, layouts
 from designer.workload.traffic import Traffic
@@ -113,11 +114,12 @@ class ClosSearch:
                 bound = self._solve(group, limits, left_s)
                 if bound is not None:
                     open_bound = min(open_bound, bound)
-                    termination = "time_limit"
+                    termination = "interrupted" if limits.should_stop() else "time_limit"
                 if report:
                     report(self.best_cents, self._bound(min(open_bound, group.bound_cents)))
             if termination != "optimal":
-                open_bound = 0 if tiers < self.instance.search.max_tiers else open_bound
+                if tiers < self.instance.search.max_tiers:
+                    open_bound = min(open_bound, self._least_base_cents(slices))
                 break
         return self._proposal(open_bound, termination)
 
@@ -129,6 +131,16 @@ class ClosSearch:
         if termination == "optimal" and bound is not None and self.best_cents is not None and bound < self.best_cents:
             termination = "gap"
         return Proposal(self.best, self.best_cents, bound, termination, self.solves)
+
+    def _least_base_cents(self, slices: list[_Slice]) -> float:
+        """What leaves and host links alone cost at least in any network of several tiers."""
+        bases = (
+            attachment.base_cents
+            for part in slices
+            for kind in self._leaf_kinds(part)
+            for attachment in self._attachments(part, kind)
+        )
+        return min(bases, default=math.inf)
 
     def _bound(self, open_bound: float) -> int | None:
         candidates = [value for value in (open_bound, self.best_cents) if value is not None and value < math.inf]
@@ -351,8 +363,30 @@ class ClosSearch:
         links = whole_links(intact * part.needs.detour(attachment.down), core.gbps)
         pods = -(-attachment.leaves // sizes)
         bounds = self._closed_bounds(part, hardware, attachment, uplinks, pods, pods * links)
-        best = math.inf if self.best_cents is None else self.best_cents
-        for index in np.flatnonzero(bounds < best).tolist():
+        best = np.iinfo(np.int64).max if self.best_cents is None else self.best_cents
+        kept = np.flatnonzero(bounds < best)
+        if not len(kept):
+            return
+        up_mode = hardware.spine.lower.up_mode or PortMode(1, hardware.spine.gbps)
+        leaf_gbps = part.needs.leaf_gbps(attachment.down)
+        bounds[kept] = pod_bounds(
+            hardware,
+            part.fabrics,
+            attachment.leaves,
+            attachment.base_cents,
+            uplinks,
+            min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage),
+            tuple(
+                (links_for(leaf_gbps * item.share, hardware.spine.gbps), item.count)
+                for item in part.needs.lost_links
+                if item.kind == "switch"
+            ),
+            sizes[kept],
+            pods[kept],
+            links[kept],
+            bounds[kept],
+        )
+        for index in kept[bounds[kept] < best].tolist():
             last = attachment.leaves - (int(pods[index]) - 1) * int(sizes[index])
             chosen = _Pods(
                 int(sizes[index]), int(pods[index]), last, int(links[index]), float(intact[index]), core.gbps
@@ -377,7 +411,7 @@ class ClosSearch:
         cutoff = self.best_cents
         if cutoff is not None and limits.gap:
             cutoff = math.ceil(cutoff * (1 - limits.gap))
-        answer = program.solve(cutoff, min(left_s, 1e6), limits.threads, limits.seed)
+        answer = program.solve(cutoff, min(left_s, 1e6), limits.threads, limits.seed, limits.should_stop)
         if answer.option is not None and answer.cost_cents is not None:
             self._take(self._shape(group, answer), answer.cost_cents)
         if answer.status in ("optimal", "infeasible"):

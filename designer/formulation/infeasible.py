@@ -1,7 +1,9 @@
 """Why no network exists: a smallest set of constraints that clash, and single changes that would resolve it."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.errors import InfeasibleError, Remedy
@@ -12,39 +14,90 @@ from designer.instance.schema import LeafSection, SurviveSection
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
-FLOORS = (0.9, 0.75, 0.5, 0.25, 0.1, 0.05, 0.01)
+# Floors that a remedy may name: two significant digits, down to a hundredth of a percent.
+FLOORS = tuple(sorted({digits / scale for scale in (100, 1000, 10_000, 100_000) for digits in range(10, 100)}))
+NO_FLOOR = 1e-6
 SHORT_M = 3.0
 
 
 @dataclass(frozen=True)
-class _Relaxation:
-    """A constraint of the instance, in the user's words, and the instance without it."""
+class _Constraint:
+    """A constraint of the instance in the user's words, how to take it out of an instance, and what to do about it.
 
-    constraint: str
+    `phase` is set for a floor, which a remedy lowers rather than drops.
+    """
+
+    name: str
     change: str
-    relaxed: Instance
+    without: Callable[[Instance], Instance]
+    phase: str = ""
 
 
-def explain_infeasible(instance: Instance, traffic: Traffic) -> InfeasibleError:
-    """The error that says what clashes in `instance`, which is proven to have no network."""
+class _Stopped(Exception):  # noqa: N818 - no error, the user asked for it
+    """Nobody waits for the explanation any more."""
+
+
+def explain_infeasible(
+    instance: Instance, traffic: Traffic, should_stop: Callable[[], bool] = lambda: False
+) -> InfeasibleError:
+    """The error that says what clashes in `instance`, which is proven to have no network.
+
+    When `should_stop` comes true before that is known the error says so.
+    """
     if conflict := _nothing_fits(instance):
         return conflict
-    relaxations = list(_relaxations(instance, traffic))
-    remedies = [Remedy(item.constraint, item.change) for item in relaxations if _feasible(item.relaxed)]
-    # Deletion filter: what can go while the rest still clashes is not part of the conflict.
+
+    def feasible(changed: Instance) -> bool:
+        if should_stop():
+            raise _Stopped
+        return _feasible(changed)
+
+    constraints = list(_constraints(instance, traffic))
+    try:
+        needed = _clashing(instance, constraints, feasible)
+        remedies = list(_remedies(instance, constraints, feasible))
+    except _Stopped:
+        return InfeasibleError(["interrupted before it was found which of them clash"])
+    return InfeasibleError(
+        [*needed, f"catalog: switches of {', '.join(instance.catalog.names)} and their ports"], remedies
+    )
+
+
+def _clashing(instance: Instance, constraints: list[_Constraint], feasible: Callable[[Instance], bool]) -> list[str]:
+    """A smallest set of constraints that clash, by a deletion filter.
+
+    What can go while the rest still clashes is not part of it. Tried first, and so named last, are the options of the
+    search; then what the network has to carry.
+    """
     core = instance
     needed: list[str] = []
-    for item in relaxations:
-        without = next((other for other in _relaxations(core, traffic) if other.constraint == item.constraint), None)
-        if without is None:
-            continue
-        if _feasible(without.relaxed):
-            needed.append(item.constraint)
+    for item in reversed(constraints):
+        smaller = item.without(core)
+        if feasible(smaller):
+            needed.append(item.name)
         else:
-            core = without.relaxed
-    names = instance.catalog.names
-    conflict_names = [*needed, f"catalog: switches of {', '.join(names)} and their ports"]
-    return InfeasibleError(conflict_names, remedies)
+            core = smaller
+    return needed[::-1]
+
+
+def _remedies(
+    instance: Instance, constraints: list[_Constraint], feasible: Callable[[Instance], bool]
+) -> Iterator[Remedy]:
+    """Single changes after which a network exists; floors by the highest one with which it does."""
+    for item in constraints:
+        if not feasible(item.without(instance)):
+            continue
+        change = item.change
+        if item.phase:
+            floor = instance.requirements.throughput.get(item.phase, 1.0)
+            lower = [value for value in FLOORS if value < floor]
+
+            def clashes(value: float, phase: str = item.phase) -> bool:
+                return not feasible(_with_floor(instance, phase, value))
+
+            works = bisect_left(lower, True, key=clashes)
+            change = f"at most {lower[works - 1]:g}" if works else "less"
+        yield Remedy(item.name, change)
 
 
 def _feasible(instance: Instance) -> bool:
@@ -82,31 +135,28 @@ def _nothing_fits(instance: Instance) -> InfeasibleError | None:
     return None
 
 
-def _relaxations(instance: Instance, traffic: Traffic) -> Iterator[_Relaxation]:
+def _constraints(instance: Instance, traffic: Traffic) -> Iterator[_Constraint]:
+    """What may be changed: floors, failures, pinned leaves, uniform bundles, the rest of the search, cabling."""
     requirements, search = instance.requirements, instance.search
     for name in dict.fromkeys(phase.name for phase in traffic.network_phases):
         floor = requirements.throughput.get(name, 1.0)
-        lower = [value for value in FLOORS if value < floor]
-        if lower:
-            yield _floor(instance, name, floor, lower)
+        drop = partial(_with_floor, name=name, value=NO_FLOOR)
+        yield _Constraint(f"requirements.throughput.{name}: {floor:g}", "less", drop, name)
     for number, item in enumerate(requirements.survive):
-        rest = [other for index, other in enumerate(requirements.survive) if index != number]
-        yield _Relaxation(
-            f"requirements.survive[{number}]: {_words(item)}",
-            "leave it out or ask for less",
-            _with(instance, "requirements", survive=rest),
+        drop = partial(_without_failure, item=item)
+        yield _Constraint(f"requirements.survive[{number}]: {_words(item)}", "leave it out or ask for less", drop)
+    if search.leaf.down is not None or search.leaf.up is not None:
+        yield _Constraint(
+            f"search.leaf: {'any' if search.leaf.down is None else search.leaf.down} ports down, "
+            f"{'any' if search.leaf.up is None else search.leaf.up} up",
+            "leave the ports of a leaf to the search",
+            partial(_with, section="search", leaf=LeafSection(down=None, up=None)),
         )
     if requirements.symmetric_uplinks:
-        yield _Relaxation(
+        yield _Constraint(
             "requirements.symmetric_uplinks: true",
             "false, bundles may then differ by one link",
-            _with(instance, "requirements", symmetric_uplinks=False),
-        )
-    if search.leaf.down is not None or search.leaf.up is not None:
-        yield _Relaxation(
-            f"search.leaf: {search.leaf.down} ports down, {search.leaf.up} up",
-            "leave the ports of a leaf to the search",
-            _with(instance, "search", leaf=LeafSection(down=None, up=None)),
+            partial(_with, section="requirements", symmetric_uplinks=False),
         )
     for field, value, free in (
         ("max_tiers", search.max_tiers, 3),
@@ -117,25 +167,22 @@ def _relaxations(instance: Instance, traffic: Traffic) -> Iterator[_Relaxation]:
     ):
         if value != free:
             words = "no restriction" if free is None else str(free)
-            yield _Relaxation(f"search.{field}: {value}", words, _with(instance, "search", **{field: free}))
+            drop = partial(_with, section="search", **{field: free})
+            yield _Constraint(f"search.{field}: {value}", words, drop)
     for field in ("leaf_spine_m", "spine_core_m"):
         length_m = getattr(instance.cabling, field)
         if length_m > SHORT_M:
-            relaxed = _with(instance, "cabling", **{field: SHORT_M})
-            yield _Relaxation(f"cabling.{field}: {length_m:g}", f"{SHORT_M:g} m, or media with more reach", relaxed)
-
-
-def _floor(instance: Instance, name: str, floor: float, lower: list[float]) -> _Relaxation:
-    """Lowering one floor: to the highest of a few values with which a network exists, else out of the way."""
-    for value in lower:
-        relaxed = _with_floor(instance, name, value)
-        if _feasible(relaxed):
-            return _Relaxation(f"requirements.throughput.{name}: {floor:g}", f"at most {value:g}", relaxed)
-    return _Relaxation(f"requirements.throughput.{name}: {floor:g}", "less", _with_floor(instance, name, 1e-6))
+            drop = partial(_with, section="cabling", **{field: SHORT_M})
+            yield _Constraint(f"cabling.{field}: {length_m:g}", f"{SHORT_M:g} m, or media with more reach", drop)
 
 
 def _with_floor(instance: Instance, name: str, value: float) -> Instance:
     return _with(instance, "requirements", throughput={**instance.requirements.throughput, name: value})
+
+
+def _without_failure(instance: Instance, item: SurviveSection) -> Instance:
+    rest = [other for other in instance.requirements.survive if other is not item]
+    return _with(instance, "requirements", survive=rest)
 
 
 def _with(instance: Instance, section: str, **changes: object) -> Instance:
