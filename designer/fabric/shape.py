@@ -202,8 +202,15 @@ class ClosShape:
     @property
     def all_leaves(self) -> int:
         """Leaves of the whole network."""
-        sets = (len(self.leaf_sizes_of(self.set_rails(index))) for index in range(self.rail_sets))
+        sets = (times * len(self.leaf_sizes_of(rails)) for rails, times in self._kinds_of_sets())
         return self.hosts.planes * sum(sets)
+
+    def _kinds_of_sets(self) -> list[tuple[int, int]]:
+        """Sets of rails as (rails, how many sets of so many): full ones, and the last one where it has fewer."""
+        last = self.set_rails(self.rail_sets - 1)
+        if last == self.layout.rails:
+            return [(last, self.rail_sets)]
+        return [(self.layout.rails, self.rail_sets - 1), (last, 1)] if self.rail_sets > 1 else [(last, 1)]
 
     def counts(self) -> dict[str, int]:
         """Totals over all fabrics, by closed form; the same keys as `Fabric.counts`."""
@@ -269,10 +276,10 @@ class ClosShape:
         nic, mode, hosts = self.hosts.nic, self.hosts.nic_mode, self.hosts
         per_cage = self.leaf.down_mode.ports_per_cage
         links = upper = 0
-        for index in range(self.rail_sets):
-            sizes = self.leaf_sizes if index == 0 else self.leaf_sizes_of(self.set_rails(index))
-            links += int(sizes.sum())
-            upper += int((-(-sizes // per_cage)).sum())
+        for rails, times in self._kinds_of_sets():
+            sizes = self.leaf_sizes_of(rails)
+            links += times * int(sizes.sum())
+            upper += times * int((-(-sizes // per_cage)).sum())
         management = hosts.management_ports * self.fabrics
         lower = -(-hosts.gpus // nic.nics_per_cage) * min(nic.cages_per_nic, mode.ports) + management
         return ClassTally(links * hosts.planes, lower, upper * hosts.planes)

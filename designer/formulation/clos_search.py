@@ -89,6 +89,7 @@ class ClosSearch:
         self.best: ClosShape | None = None
         self.best_cents: int | None = None
         self.solves = 0
+        self._leaf_rates: dict[tuple[bool, int], float] = {}
 
     def run(self, limits: Limits, start: ClosShape | None = None, report: Report | None = None) -> Proposal:
         """Search until proven, or until a limit; `start` is a shape with media that meets the requirements."""
@@ -157,7 +158,7 @@ class ClosSearch:
                 continue
             hosts = Hosts(cluster.gpus, cluster.rails, cluster.nic, mode, cluster.management_ports)
             for layout in layouts(self.traffic, search.leaf_sharing):
-                cuts = CutFunction(self.traffic, layout)
+                cuts = CutFunction(self.traffic, layout, self._leaf_rates)
                 needs = Needs(cuts, self.instance.requirements, mode.ports, mode.gbps)
                 yield _Slice(hosts, layout, needs)
 
@@ -266,8 +267,9 @@ class ClosSearch:
             shape = ClosShape(hosts, layout, tier, down, media=Media(kind.medium, self._host_m))
             free_cages = tier.switch.cages - -(-down // tier.down_mode.ports_per_cage)
             free_ports = tier.switch.max_ports - down
-            if free_cages > 0 and free_ports > 0:
-                yield _Attachment(down, len(sizes), shape_cents(shape, self.pricing), free_cages, free_ports)
+            base_cents = shape_cents(shape, self.pricing)
+            if free_cages > 0 and free_ports > 0 and (self.best_cents is None or base_cents < self.best_cents):
+                yield _Attachment(down, len(sizes), base_cents, free_cages, free_ports)
 
     def _option(
         self,

@@ -111,16 +111,24 @@ class CutFunction:
     Phases of jobs on the same GPUs take turns, those on separate GPUs add up.
     """
 
-    def __init__(self, traffic: Traffic, layout: Layout) -> None:
+    def __init__(self, traffic: Traffic, layout: Layout, known: dict[tuple[bool, int], float] | None = None) -> None:
+        """`known` may be shared by cut functions of one traffic: leaves of a single rail are alike in all layouts."""
         if traffic.needs_joined_rails() and not layout.mixed and layout.rails < traffic.rails:
             raise ValueError("traffic from rail to rail on a fabric that does not join all rails")
         self.traffic = traffic
         self.layout = layout
         self._sets = list(traffic.concurrent())
+        self._known = {} if known is None else known
 
     def leaf(self, down: int) -> float:
         """The largest rate out of one leaf with `down` endpoints."""
-        return float(self._rates(down, np.array([1]))[0])
+        single_rail = not self.layout.mixed and down < self.layout.per_rail and not self.traffic.needs_joined_rails()
+        if not single_rail and not self.layout.mixed:
+            return float(self._rates(down, np.array([1]))[0])
+        key = (self.layout.mixed, down)
+        if key not in self._known:
+            self._known[key] = float(self._rates(down, np.array([1]))[0])
+        return self._known[key]
 
     def pods(self, down: int, leaves_per_pod: Ints) -> Floats:
         """The largest rate out of one pod, for each number of leaves in a pod."""
