@@ -2,8 +2,9 @@
 
     python benchmarks/design_scaling.py [--repeat N] [--most GPUS]
 
-Every point is a process of its own, from its start to the drawn and priced design, on at most two cores. Prints a table
-and writes benchmarks/results/design_scaling.json. Ends with 1 when a design is not the recorded one.
+Every point is a process of its own, from its start to the drawn and priced design, on at most two cores. The design's
+certificate, intact and under every single failure, is timed apart, in a further process and once. Prints a table and
+writes benchmarks/results/design_scaling.json. Ends with 1 when a design is not the recorded one.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,19 +29,35 @@ DESIGN_LIMITS = (10.0, 2000.0)  # seconds and MB, any Clos instance up to 131,07
 DEMO_LIMITS = (5.0, 2000.0)
 HELP_LIMITS = (0.5, 2000.0)
 
+CERTIFICATE_S = 600.0  # after that a certificate is given up
+
 DESIGN = """
 import json, sys
 from designer import design, load_instance
-result = design(load_instance(sys.argv[1]))
+from designer.search import Options
+result = design(load_instance(sys.argv[1]), Options(certify=False))
 answer = {"status": result.status, "cost_usd": result.cost_cents / 100, "lower_bound_usd": result.bound_cents / 100}
 print(json.dumps(answer | {"gpus": result.instance.cluster.gpus}))
+"""
+CERTIFICATE = """
+import json, sys, time
+from designer import design, load_instance
+from designer.search import Options, certified
+result = design(load_instance(sys.argv[1]), Options(certify=False))
+started = time.perf_counter()
+certificate = certified(result).certificate
+print(json.dumps({"seconds": time.perf_counter() - started, "met": certificate.met}))
 """
 COMMAND = "from designer.cli import main; main()"
 
 
 @dataclass(frozen=True)
 class Point:
-    """One measured command: seconds (median and worst of the runs), peak memory in MB, and what it answered."""
+    """One measured command: seconds (median and worst of the runs), peak memory in MB, and what it answered.
+
+    `certificate_s` are the seconds of the certificate alone, `certificate_mb` the peak memory of search and
+    certificate, `certificate_met` what came out; None where there is no certificate, or it was given up.
+    """
 
     name: str
     gpus: int
@@ -51,6 +69,9 @@ class Point:
     limit_s: float
     limit_mb: float
     as_recorded: bool
+    certificate_s: float | None = None
+    certificate_mb: float | None = None
+    certificate_met: bool | None = None
 
     @property
     def met(self) -> bool:
@@ -58,8 +79,8 @@ class Point:
         return self.worst_s <= self.limit_s and self.peak_mb <= self.limit_mb
 
 
-def run(arguments: Sequence[str]) -> tuple[float, float, str]:
-    """Seconds, peak memory in MB and standard output of a Python process.
+def run(arguments: Sequence[str], limit_s: float | None = None) -> tuple[float, float, str]:
+    """Seconds, peak memory in MB and standard output of a Python process, which is ended after `limit_s`.
 
     Raises:
         RuntimeError: the process failed.
@@ -69,10 +90,15 @@ def run(arguments: Sequence[str]) -> tuple[float, float, str]:
     with subprocess.Popen(
         [sys.executable, *arguments], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT
     ) as process:
+        alarm = None if limit_s is None else threading.Timer(limit_s, process.kill)
+        if alarm is not None:
+            alarm.start()
         output = process.stdout.read().decode() if process.stdout else ""
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
+        if alarm is not None:
+            alarm.cancel()
     if process.returncode:
         raise RuntimeError(f"exit code {process.returncode}: {' '.join(arguments[2:])}")
     unit = 1e6 if sys.platform == "darwin" else 1e3  # ru_maxrss is in bytes there, in KiB here
@@ -102,7 +128,18 @@ def design_point(path: Path, repeat: int) -> Point:
         peak_mb,
         *DESIGN_LIMITS,
         same,
+        *certificate_of(path),
     )
+
+
+def certificate_of(path: Path) -> tuple[float | None, float | None, bool | None]:
+    """Seconds, peak memory in MB and verdict of the certificate of an instance's design; None where it was given up."""
+    try:
+        _, peak_mb, output = run(["-c", CERTIFICATE, str(path)], CERTIFICATE_S)
+    except RuntimeError:
+        return None, None, None
+    answer = json.loads(output)
+    return answer["seconds"], peak_mb, answer["met"]
 
 
 def command_points(repeat: int) -> list[Point]:
@@ -120,10 +157,12 @@ def command_points(repeat: int) -> list[Point]:
 def show(point: Point) -> str:
     """A line of the table."""
     verdict = "within" if point.met else "OVER"
+    certificate = "" if point.certificate_s is None else f"{point.certificate_s:.2f}"
     recorded = "" if point.as_recorded else ", NOT AS RECORDED"
     return (
         f"{point.name:16} {point.gpus:>8,} {point.status:9} {point.cost_usd:>15,.0f} {point.median_s:>8.2f} "
-        f"{point.worst_s:>8.2f} {point.peak_mb:>8.0f}  {verdict} {point.limit_s:g} s, {point.limit_mb:g} MB{recorded}"
+        f"{point.worst_s:>8.2f} {point.peak_mb:>8.0f} {certificate:>13}  "
+        f"{verdict} {point.limit_s:g} s, {point.limit_mb:g} MB{recorded}"
     )
 
 
@@ -135,8 +174,8 @@ def main() -> int:
     options = parser.parse_args()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
-    names = ("instance", "GPUs", "status", "cost USD", "median s", "worst s", "peak MB")
-    print("{:16} {:>8} {:9} {:>15} {:>8} {:>8} {:>8}".format(*names))
+    names = ("instance", "GPUs", "status", "cost USD", "median s", "worst s", "peak MB", "certificate s")
+    print("{:16} {:>8} {:9} {:>15} {:>8} {:>8} {:>8} {:>13}".format(*names))
     points: list[Point] = []
     for path in sorted(instance_files("scale"), key=lambda path: (path.stem.split("-")[0], path.stem)):
         if int(path.stem.split("-")[1]) <= options.most:

