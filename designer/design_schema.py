@@ -242,7 +242,9 @@ class DesignFile(Record):
     lower_bound_usd: Usd = Field(description="no network of `searched` costs less")
     gap: Part = Field(description="(cost - lower bound) / cost")
     searched: str = Field(description="the set of networks that the bound speaks of")
-    any_topology_bound_usd: Usd | None
+    any_topology_bound_usd: Usd | None = Field(
+        description="no network of the catalog's switches of any shape costs less"
+    )
     capex_usd: Usd
     energy_usd: Usd
     assumed_usd: Usd = Field(description="part of the purchase that rests on assumed prices")

@@ -41,7 +41,11 @@ class Provenance:
 
 @dataclass(frozen=True)
 class Design:
-    """A network for an instance. Money in cents; `bound_cents` holds for every network of `searched`."""
+    """A network for an instance.
+
+    Money in cents; `bound_cents` holds for every network of `searched`, `any_topology_bound_cents` for any network of
+    the catalog's switches.
+    """
 
     name: str
     status: str
@@ -59,6 +63,7 @@ class Design:
     shape: ClosShape
     instance: Instance
     certificate: Certificate | None = None
+    any_topology_bound_cents: int | None = None
 
     @staticmethod
     def of(
@@ -116,7 +121,9 @@ class Design:
             "lower_bound_usd": usd(self.bound_cents),
             "gap": self.gap,
             "searched": self.searched,
-            "any_topology_bound_usd": None,
+            "any_topology_bound_usd": None
+            if self.any_topology_bound_cents is None
+            else usd(self.any_topology_bound_cents),
             "capex_usd": usd(self.bill.capex_cents),
             "energy_usd": usd(self.bill.energy_cents),
             "assumed_usd": usd(self.bill.assumed_cents),

@@ -17,6 +17,7 @@ from designer.costing.pricing import MediaFinder, Pricing
 from designer.errors import DesignerError, NoDesignError
 from designer.fabric.build import build_clos
 from designer.fabric.shape import ClosShape
+from designer.formulation.bounds import any_network_bound
 from designer.formulation.clos_search import ClosSearch, Limits, Proposal
 from designer.formulation.infeasible import explain_infeasible
 from designer.instance.instance import Instance
@@ -139,9 +140,12 @@ def _drawn(
     bill = bill_of_materials(fabric, instance.catalog, pricing)
     if bill.total_cents != proposal.cost_cents:
         raise SearchError(f"the bill says {bill.total_cents} cents, the program {proposal.cost_cents}")
-    bound_cents = proposal.bound_cents or 0
+    any_cents = any_network_bound(instance, traffic, pricing, MediaFinder(instance.catalog)).cents
+    if any_cents is None or any_cents > bill.total_cents:
+        raise SearchError(f"the bound over any network says {any_cents} cents, the design costs {bill.total_cents}")
+    bound_cents = max(proposal.bound_cents or 0, any_cents)  # the networks searched are some of all
     provenance = Provenance("OR-Tools CP-SAT", proposal.termination, options.seed, time.monotonic() - started)
-    return bill, Design.of(
+    result = Design.of(
         instance,
         traffic,
         shape,
@@ -151,6 +155,7 @@ def _drawn(
         comparison_rows(traffic, pricing, shape, known),
         provenance,
     )
+    return bill, replace(result, any_topology_bound_cents=any_cents)
 
 
 def _check_against_templates(bill: Bill, known: list[TemplateDesign]) -> None:

@@ -74,6 +74,8 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
         yield "", f"{money(bill.capex_cents)} purchase, {money(bill.energy_cents)} energy over {energy.years:g} years"
     yield "status", status_words(design)
     yield "searched", design.searched
+    if design.any_topology_bound_cents is not None:
+        yield "any shape", any_shape_words(design, design.any_topology_bound_cents)
     yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
     if bill.assumed_cents:
         part = percent(bill.assumed_cents / bill.capex_cents)
@@ -96,6 +98,12 @@ def status_words(design: Design) -> str:
         f"{design.status}, {reason}: gap {percent(design.gap, 2)}, "
         f"as no network of those searched costs less than {money(design.bound_cents)}"
     )
+
+
+def any_shape_words(design: Design, bound_cents: int) -> str:
+    """How far the design is from what any network of these switches costs, the ones not searched included."""
+    gap = (design.cost_cents - bound_cents) / design.cost_cents if design.cost_cents else 0.0
+    return f"no network of these switches costs less than {money(bound_cents)}, whatever its shape: gap {percent(gap)}"
 
 
 def shape_words(design: Design) -> Iterator[tuple[str, str]]:
