@@ -26,6 +26,7 @@ lint: $(VENV)/.ready-dev
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/design_scaling.py
+	$(BIN)/python benchmarks/certificate_scaling.py --pairs-most 32768
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis

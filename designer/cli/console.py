@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 WIDTH = 120
+# Rich breaks lines at every kind of space. In its place until the text is written: a sign that no text can bring in, as
+# `printable` shows it as an escape.
+HELD_SPACE = "\ue000"
 
 
 def prepare_streams() -> None:
@@ -43,15 +46,16 @@ def write_error(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """The text with control characters, line ends apart, shown as escapes."""
-    return "".join(sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in text)
+    """The text with control characters, line ends apart, shown as escapes; a no-break space holds through `render`."""
+    shown = {"\n": "\n", "\N{NO-BREAK SPACE}": HELD_SPACE}
+    return "".join(shown.get(sign) or (sign if sign.isprintable() else ascii(sign)[1:-1]) for sign in text)
 
 
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return
     try:
-        stream.write(text)
+        stream.write(text.replace(HELD_SPACE, " "))
         stream.flush()
     except BrokenPipeError:
         # What is still buffered would fail once more when the interpreter exits.

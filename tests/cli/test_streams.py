@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from designer.cli.console import WIDTH, printable, render, write_out
 from tests.cli.conftest import Run, environment, spawn, start
 
 Write = Callable[..., Path]
@@ -123,6 +124,12 @@ def test_names_with_terminal_escapes_are_shown_as_text(run: Run, write: Write) -
     assert ran.code == 0
     assert "\x1b" not in ran.out + ran.err
     assert "\\x1b[2Jcleared [bold]" in ran.out
+
+
+def test_a_no_break_space_is_not_broken_and_written_as_a_space(capsys: pytest.CaptureFixture[str]) -> None:
+    words = printable("x" * (WIDTH - 5) + " −36.4\N{NO-BREAK SPACE}%\ue000")
+    write_out(render(words))
+    assert capsys.readouterr().out == "x" * (WIDTH - 5) + "\n−36.4 %\\ue000\n"
 
 
 def test_an_internal_error_is_one_line(run: Run, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
