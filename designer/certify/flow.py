@@ -8,7 +8,8 @@ each source and class; a capacity row adds up an orbit of arcs, every source as 
   Lower bound: spread the solution evenly, move it to every source of the orbit by G, average: each arc of an orbit has
   the same load, the row divided by the size of the orbit.
 So the value is exact, whatever G is; a larger G makes the program smaller. With colours in place of orbits only the
-upper bound holds.
+upper bound holds, and only where one source stands for those that see the same colours: two of one colour may be near
+to their peers and far from them.
 """
 
 # OR-Tools ships no types for this solver.
@@ -21,9 +22,10 @@ import numpy as np
 from ortools.linear_solver import pywraplp
 
 from designer.certify.problem import Floats, FlowProblem, Ints, weigh
-from designer.certify.symmetry import Orbits, Refiner, joint_classes
+from designer.certify.symmetry import Orbits, Refiner, joint_classes, joint_keys
 
 MAX_COLUMNS = 60_000
+MAX_VIEWS = 30_000_000  # sources times arcs
 TINY = 1e-12
 
 
@@ -50,7 +52,7 @@ class TooLargeError(Exception):
     """The class program would have more columns than is reasonable."""
 
 
-def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints) -> ClassFlow:
+def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints, *, colours: bool = False) -> ClassFlow:
     """Solves the class program for the given classes of nodes and arcs.
 
     With the orbits of `symmetry.SymmetryFinder` the value is exact; with colours it is an upper bound.
@@ -62,8 +64,8 @@ def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints) -> Class
     if not len(sources):
         return ClassFlow(problem.most, problem.most)
     refiner = Refiner(problem, arc_class, node_class)
-    classes, first, sizes = np.unique(node_class[sources], return_index=True, return_counts=True)
-    del classes
+    kinds = _views(refiner, sources) if colours else node_class[sources]
+    _, first, sizes = np.unique(kinds, return_index=True, return_counts=True)
     parts: list[_Part] = []
     columns = 0
     for source, size in zip(sources[first].tolist(), sizes.tolist(), strict=True):
@@ -80,14 +82,22 @@ def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints) -> Class
     return ClassFlow(min(value, problem.most), min(checked, problem.most))
 
 
+def _views(refiner: Refiner, sources: Ints) -> Ints:
+    """Numbers for what each source sees: the same for sources that see equally many nodes of each colour."""
+    if len(sources) * len(refiner.heads) > MAX_VIEWS:
+        raise TooLargeError
+    known: dict[bytes, int] = {}
+    views = [np.sort(refiner.seen_from(source)).tobytes() for source in sources.tolist()]
+    return np.array([known.setdefault(view, len(known)) for view in views], dtype=np.int64)
+
+
 def _seen(problem: FlowProblem, refiner: Refiner, arc_class: Ints, source: int, size: int) -> _Part:
     """The classes of arcs as `source` sees them; arcs out of other nodes that do not relay are left out."""
     seen = np.unique(refiner.seen_from(source)[: problem.nodes], return_inverse=True)[1].reshape(-1)
     usable = problem.relays[problem.tail] | (problem.tail == source)
     usable &= problem.head != source
     tail, head, label = seen[problem.tail[usable]], seen[problem.head[usable]], arc_class[usable]
-    kind = joint_classes(tail, head, label)
-    first = np.unique(kind, return_index=True)[1]
+    first = np.unique(joint_keys(tail, head, label), return_index=True)[1]
     wanted = np.zeros(int(seen.max(initial=-1)) + 1)
     target, rate = problem.row(source)
     np.add.at(wanted, seen[target], rate)
@@ -155,4 +165,4 @@ def upper_bound(problem: FlowProblem) -> float:
     colour = np.unique(refiner.base[: problem.nodes], return_inverse=True)[1].reshape(-1)
     capacity = np.unique(problem.arc_capacity, return_inverse=True)[1].reshape(-1)
     arc = joint_classes(colour[problem.tail], colour[problem.head], capacity)
-    return class_flow(problem, colour, arc).value
+    return class_flow(problem, colour, arc, colours=True).value

@@ -15,6 +15,11 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 
 
+def link_keys(a: Ints, b: Ints, nodes: int) -> Ints:
+    """A number for each pair of ends, whichever comes first."""
+    return np.minimum(a, b) * nodes + np.maximum(a, b)
+
+
 def weigh(index: Ints, weight: Ints | Floats, size: int) -> Floats:
     """Sums of the weights of each index 0 .. size-1."""
     return np.asarray(np.bincount(index.reshape(-1), weight, size), dtype=np.float64)
@@ -88,6 +93,13 @@ class FlowProblem:
     def arc_links(self) -> Ints:
         """Physical links of each arc."""
         return np.concatenate([self.links_of, self.links_of])
+
+    @cached_property
+    def sorted_links(self) -> tuple[Ints, Ints]:
+        """Keys of the links by their ends, sorted, and the link of each key."""
+        key = link_keys(self.a, self.b, self.nodes)
+        order = np.argsort(key)
+        return key[order], order
 
     @cached_property
     def _hub_rows(self) -> tuple[tuple[Ints, Ints], ...]:

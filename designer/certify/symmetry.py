@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certify.problem import FlowProblem, Ints
+from designer.certify.problem import FlowProblem, Ints, link_keys
 
 Hashes = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -95,10 +95,15 @@ def _arc_labels(problem: FlowProblem, given: Ints | None) -> Ints:
 
 def joint_classes(*columns: Ints) -> Ints:
     """Numbers for the distinct rows of some columns of small non-negative numbers, in the order of the rows."""
+    return np.unique(joint_keys(*columns), return_inverse=True)[1].reshape(-1)
+
+
+def joint_keys(*columns: Ints) -> Ints:
+    """A number for each row of some columns of small non-negative numbers; equal rows have equal ones."""
     key = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         key = key * (int(column.max(initial=0)) + 1) + column
-    return np.unique(key, return_inverse=True)[1].reshape(-1)
+    return key
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ def verified(problem: FlowProblem, image: Ints) -> bool:
         return False
     if (problem.label[image] != problem.label).any() or (problem.relays[image] != problem.relays).any():
         return False
-    if not _maps_links(problem, image):
+    if link_image(problem, image) is None:  # nodes are permuted, so no two links have one image
         return False
     for pair in problem.pairs:
         before, after = pair.source * n + pair.target, image[pair.source] * n + image[pair.target]
@@ -137,17 +142,16 @@ def verified(problem: FlowProblem, image: Ints) -> bool:
     return all(_maps_groups(hub.node, hub.group, hub.members, image, n) for hub in problem.hubs)
 
 
-def _maps_links(problem: FlowProblem, image: Ints) -> bool:
-    n = problem.nodes
-    before = np.minimum(problem.a, problem.b) * n + np.maximum(problem.a, problem.b)
-    a, b = image[problem.a], image[problem.b]
-    after = np.minimum(a, b) * n + np.maximum(a, b)
-    one, other = np.argsort(before), np.argsort(after)
-    return bool(
-        (before[one] == after[other]).all()
-        and (problem.capacity[one] == problem.capacity[other]).all()
-        and (problem.links_of[one] == problem.links_of[other]).all()
-    )
+def link_image(problem: FlowProblem, image: Ints) -> Ints | None:
+    """The link that each link is mapped to; None where one is mapped to no link, or to an unequal one."""
+    keys, order = problem.sorted_links
+    wanted = link_keys(image[problem.a], image[problem.b], problem.nodes)
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    if (keys[place] != wanted).any():
+        return None
+    target = order[place]
+    equal = (problem.capacity[target] == problem.capacity) & (problem.links_of[target] == problem.links_of)
+    return target if equal.all() else None
 
 
 def _maps_groups(node: Ints, group: Ints, members: Ints, image: Ints, n: int) -> bool:
@@ -197,9 +201,6 @@ class SymmetryFinder:
         self.cell = base.astype(np.int64)
         self.arc_cell = joint_classes(self.cell[problem.tail], self.cell[problem.head], _arc_labels(problem, None))
         self.arc_cells = int(self.arc_cell.max(initial=-1)) + 1
-        arc_ids = problem.tail * problem.nodes + problem.head
-        self._arc_order = np.argsort(arc_ids)
-        self._arc_sorted = arc_ids[self._arc_order]
 
     def find(self) -> Orbits:
         """Orbits under all automorphisms found; colour classes that stayed split are split in the result."""
@@ -227,16 +228,16 @@ class SymmetryFinder:
     def _done(self, node: Ints, arc: Ints) -> bool:
         """Whether the orbits are the colour classes, so that no more can be joined."""
         cells = int(self.cell.max(initial=-1)) + 1
-        return len(np.unique(node)) == cells and len(np.unique(arc)) == self.arc_cells
+        # A class is named by its least element, which so names itself.
+        return _classes(node) == cells and _classes(arc) == self.arc_cells
 
     def _useful(self, cell: int, node: Ints, arc: Ints) -> bool:
         """Whether rotating this cell can still join orbits: its nodes, or arcs at them, are in several."""
         members = np.flatnonzero(self.cell == cell)
-        if len(np.unique(node[members])) > 1:
+        if _distinct(node[members]) > 1:
             return True
         touching = np.flatnonzero(self.cell[self.problem.tail] == cell)
-        classes = len(np.unique(self.arc_cell[touching]))
-        return len(np.unique(arc[touching])) > classes
+        return _distinct(arc[touching]) > _distinct(self.arc_cell[touching])
 
     def _moves(self) -> Iterator[tuple[int, Ints, Ints]]:
         """Candidate rotations: (cell, its nodes, their images), blocks before whole cells, small cells first."""
@@ -320,8 +321,20 @@ class SymmetryFinder:
 
     def _arc_image(self, permutation: Ints) -> Ints:
         problem = self.problem
-        key = permutation[problem.tail] * problem.nodes + permutation[problem.head]
-        return self._arc_order[np.searchsorted(self._arc_sorted, key)]
+        target = link_image(problem, permutation)
+        if target is None:
+            raise ValueError("no automorphism")
+        m = len(problem.a)
+        turned = problem.a[target] != permutation[problem.a]
+        return np.concatenate([np.where(turned, target + m, target), np.where(turned, target, target + m)])
+
+
+def _distinct(number: Ints) -> int:
+    return int(np.count_nonzero(np.bincount(number)))
+
+
+def _classes(label: Ints) -> int:
+    return int(np.count_nonzero(label == np.arange(len(label))))
 
 
 def _join(label: Ints, permutation: Ints) -> Ints:
