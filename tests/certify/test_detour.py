@@ -65,7 +65,7 @@ def dp(fabric: Fabric, domain: int, *parts: Component, across: str = "rail") -> 
 @pytest.mark.parametrize("part", ["all-to-all", "ring"])
 @pytest.mark.parametrize("what", ["nic", "leaf"])
 def test_a_lost_nic_or_leaf(domain: int, part: str, what: str) -> None:
-    """One of K NICs, or the leaf of one rail: spread over the peers (K-1)/K is left, as the plain LP says; 1/2 by one."""
+    """One of K NICs, or the leaf of one rail: (K-1)/K is left spread over the peers, as by the plain LP; 1/2 by one."""
     fabric = clos(Tree(2, 2, 2), rails=domain)
     demands = dp(fabric, domain, all_to_all(4) if part == "all-to-all" else shift(4))
     lost = Failure(links=(0,)) if what == "nic" else Failure(nodes=(leaf_of(fabric, 0),))
@@ -110,7 +110,7 @@ def test_two_lost_nics_take_different_relays() -> None:
 
 
 def test_a_rail_down_entirely() -> None:
-    """Rail-only, 8 rails, all leaves of one lost: 7/8 spread and 1/2 by one relay, with an odd number of domains too."""
+    """Rail-only, 8 rails, all leaves of one lost: 7/8 spread, 1/2 by one relay, for an odd number of domains too."""
     fabric = clos(Tree(3, 3, 3), rails=8)
     demands = dp(fabric, 8, all_to_all(9))
     leaves = {leaf_of(fabric, gpu) for gpu in range(0, 72, 8)}
@@ -179,7 +179,7 @@ def test_the_scale_up_network_bounds_the_detour(scale_up: float) -> None:
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Fabric, Traffic, Failure]:
-    """Small clusters of domains of 2 to 4, rails apart or joined, one plane or two; NICs, leaves, GPUs and links lost."""
+    """Small clusters of domains of 2 to 4, rails apart or joined, one plane or two; NICs, a leaf and a GPU lost."""
     domain = draw(st.sampled_from([2, 2, 3, 4]))
     joined = draw(st.booleans())
     tree = draw(st.sampled_from([Tree(2, 2, 2), Tree(2, 2, 1), Tree(1, 3, 0), Tree(2, 1, 1)]))
@@ -201,7 +201,7 @@ def cases(draw: st.DrawFn) -> tuple[Fabric, Traffic, Failure]:
 @SETTINGS
 @given(cases())
 def test_bounds_hold_the_plain_lp(case: tuple[Fabric, Traffic, Failure]) -> None:
-    """What the certificate says is carried the LP carries too; where detours are needed it carries no more than `upper`."""
+    """The LP carries what the certificate says; where traffic takes detours it carries no more than `upper`."""
     fabric, demands, lost = case
     truth = truth_of(fabric, demands, lost)
     for policy in ("spread", "single-relay"):

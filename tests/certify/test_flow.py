@@ -99,6 +99,22 @@ def test_the_trap_of_colours() -> None:
     assert problem_throughput(problem) == pytest.approx(0.625, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("n", "target", "truth"),
+    [(6, [3, 4, 1, 5, 2, 0], 1.0), (6, [3, 0, 5, 2, 1, 4], 0.75), (8, [4, 6, 3, 5, 7, 0, 1, 2], 0.6)],
+)
+def test_one_colour_far_and_near(n: int, target: list[int], truth: float) -> None:
+    """On a ring under a permutation all nodes have one colour; the first is far from its peer, others are near.
+
+    To take the first for all of them would bound the throughput by 2/3, 2/3 and 1/2.
+    """
+    links = [(min(i, (i + 1) % n), max(i, (i + 1) % n), 1.0) for i in range(n)]
+    problem = problem_of(n, links, pairs=[(i, to, 1.0) for i, to in enumerate(target)])
+    assert problem_throughput(problem) == pytest.approx(truth, abs=EXACT)
+    assert exact(problem) == pytest.approx(truth, abs=EXACT)
+    assert upper_bound(problem) >= truth - EXACT
+
+
 @pytest.mark.parametrize("leaves", [16, 64])
 def test_the_trap_on_large_meshes(leaves: int) -> None:
     """A shift between leaves of a large mesh takes the direct link and two hops: (L-1 + 1) / 2 of (L-1) links."""
