@@ -2,14 +2,15 @@
 
 Two elements of a unit are in one class when a verified automorphism of its graph, its GPUs, their HB domains and all
 demands together maps one to the other. A pair in one unit is classed by removing its first element and looking for
-automorphisms of the rest. Pairs over two units act on each other only through GPUs and domains that both serve: there
-a class is told by the classes of both elements and the number of domains that both serve.
+automorphisms of the rest. Pairs over two units act on each other only through the GPUs that lose ports in one, and
+their domains: these are told apart in the other unit before its classes are looked for.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 
 import numpy as np
 
@@ -180,7 +181,7 @@ class FailureStudy:
             like.setdefault(unit.digest, []).append(unit)
         for group in like.values():
             yield from self._pairs_inside(group[0], len(group))
-        yield from self._pairs_across(list(like.values()))
+        yield from self._pairs_across(units)
 
     def _pairs_inside(self, unit: "_Unit", copies: int) -> Iterator[tuple[tuple[Element, Element], int]]:
         for one in unit.classes():
@@ -190,30 +191,42 @@ class FailureStudy:
                 if _pairable(one.element, other.element):
                     yield (one.element, other.element), copies * one.stands_for * other.stands_for
 
-    def _pairs_across(self, groups: list[list["_Unit"]]) -> Iterator[tuple[tuple[Element, Element], int]]:
-        for number, group in enumerate(groups):
-            for other_group in groups[number:]:
-                one = group[0]
-                two = other_group[0] if other_group is not group else (group[1] if len(group) > 1 else None)
-                if two is None:
-                    continue
-                same = other_group is group
-                times = len(group) * (len(group) - 1) if same else 2 * len(group) * len(other_group)
-                yield from self._pairs_of_units(one, two, times)
+    def _pairs_across(self, units: list["_Unit"]) -> Iterator[tuple[tuple[Element, Element], int]]:
+        """Pairs over two units, one pair of units for each way in which two units can stand to each other."""
+        alike: dict[tuple[object, ...], tuple[_Unit, _Unit, int]] = {}
+        for apart in (False, True):
+            alike.clear()
+            for one, two in permutations(units, 2):
+                *relation, turn = one.relation(two)
+                key = (one.digest, two.digest, *relation, 0 if apart else turn)
+                held = alike.get(key)
+                alike[key] = (one, two, 1) if held is None else (*held[:2], held[2] + 1)
+            for one, two, times in alike.values():
+                yield from self._pairs_of_units(one, two, times, apart=apart)
 
-    def _pairs_of_units(self, one: "_Unit", two: "_Unit", times: int) -> Iterator[tuple[tuple[Element, Element], int]]:
+    def _pairs_of_units(
+        self, one: "_Unit", two: "_Unit", times: int, *, apart: bool
+    ) -> Iterator[tuple[tuple[Element, Element], int]]:
+        """Pairs of an element of each unit: those `apart` take no port of a GPU, the others do.
+
+        What takes ports comes first where one of them does, and stands for both orders then.
+        """
         for first in one.classes():
-            for second in two.classes():
+            hosts = one.served(first.element)
+            if apart == bool(len(hosts)):
+                continue
+            if self.progress:
+                self.progress(f"pairs with {first.element.name} over two networks")
+            twins = apart and one.digest == two.digest and len(np.intersect1d(one.gpus, two.gpus)) > 0
+            marked = two.marked(hosts, one.places(first.element) if twins else None)
+            for second in marked.classes():
                 if not _pairable(first.element, second.element):
                     continue
-                overlaps = two.overlaps(first.element, second.element, one)
-                for element, count in overlaps:
-                    yield (first.element, element), times * first.stands_for * count
-
-
-def kind_name(kind: int) -> str:
-    """The name of a kind of node."""
-    return KINDS[kind]
+                serves = bool(len(two.served(second.element)))
+                if apart and serves:
+                    continue
+                orders = 1 if apart or serves else 2
+                yield (first.element, second.element), times * orders * first.stands_for * second.stands_for
 
 
 def names_of(elements: tuple[Element, ...]) -> str:
@@ -348,36 +361,53 @@ class _Unit:
             self.study, self.number, smaller, self.node_of, rows, link_of, orbits, self.digest, element.failure.nodes
         )
 
-    def overlaps(self, one: Element, other: Element, home: "_Unit") -> list[tuple[Element, int]]:
-        """Elements of the class of `other` by how many domains they serve together with `one` of another unit."""
-        served = home.domains_of(one)
-        same = next(item for item in self.classes() if item.element == other)
-        if not len(served) or not len(self.domains_of(other)):
-            return [(other, same.stands_for)]
-        result: dict[int, tuple[Element, int]] = {}
-        for element in self.members(other):
-            shared = len(np.intersect1d(served, self.domains_of(element), assume_unique=True))
-            held = result.get(shared)
-            result[shared] = (element, 1) if held is None else (held[0], held[1] + 1)
-        return list(result.values())
+    def relation(self, other: "_Unit") -> tuple[int, ...]:
+        """How another unit stands to this one: GPUs and domains in both, the same plane or not, rails between."""
+        domain, table = self.study.traffic.hb_domain, self.study.intact.attachment[0]
+        mine, theirs = self.gpus, other.gpus
+        shared = np.intersect1d(mine, theirs, assume_unique=True)
+        domains = np.intersect1d(mine // domain, theirs // domain)
+        planes = [(table == unit.number).any(axis=0) for unit in (self, other)]
+        rails = [np.unique(gpus % domain) for gpus in (mine, theirs)]
+        single = len(rails[0]) == len(rails[1]) == 1
+        turn = int(rails[1][0] - rails[0][0]) % domain if single else -1
+        return len(shared), len(domains), int(np.array_equal(*planes)), turn
 
-    def domains_of(self, element: Element) -> Ints:
-        """HB domains whose GPUs lose a port with this element."""
-        links, domain = self.study.fabric.links, self.study.traffic.hb_domain
+    def served(self, element: Element) -> Ints:
+        """GPUs that lose a port with this element."""
+        links = self.study.fabric.links
         gone = np.isin(links.b, np.array(element.failure.nodes, dtype=np.int64))
         gone[list(element.failure.links)] = True
-        hosts = links.a[gone & (links.a < self.study.fabric.gpus)]
-        return np.unique(hosts // domain)
+        return np.unique(links.a[gone & (links.a < self.study.fabric.gpus)])
 
-    def members(self, like: Element) -> Iterator[Element]:
-        """All elements of the unit in the class of `like`."""
-        kind = self.study.fabric.nodes.kind[self.node_of]
-        if like.kind == "switch":
-            for node in np.flatnonzero((self.orbits.node == like.orbit) & (kind >= LEAF)).tolist():
-                yield replace(like, failure=Failure(nodes=(int(self.node_of[node]),)))
-        else:
-            for row in self.rows[self._link_orbits[self.link_of] == like.orbit].tolist():
-                yield replace(like, failure=Failure(links=(row,)))
+    def places(self, element: Element) -> Ints:
+        """Nodes of the problem that the element is, or joins."""
+        links = self.study.fabric.links
+        rows = np.array(element.failure.links, dtype=np.int64)
+        nodes = np.concatenate([np.array(element.failure.nodes, dtype=np.int64), links.a[rows], links.b[rows]])
+        return np.searchsorted(self.node_of, nodes)
+
+    def marked(self, hosts: Ints, twin: Ints | None) -> "_Unit":
+        """The unit with some nodes told apart.
+
+        `hosts` are GPUs that lost ports elsewhere, told apart from the others of their domains, and these from the
+        rest. `twin` are the places of what another plane lost: planes that lose the same are still alike.
+        """
+        if not len(hosts) and twin is None:
+            return self
+        domain, gpu = self.study.traffic.hb_domain, self.node_of < self.study.fabric.gpus
+        near = gpu & np.isin(self.node_of // domain, hosts // domain)
+        same = gpu & np.isin(self.node_of, hosts)
+        label = self.problem.label + 10 * near + 10 * same
+        if twin is not None:
+            label[twin] += 40 + np.arange(len(twin))
+        problem = replace(self.problem, label=label)
+        return replace(self, problem=problem, orbits=_orbits(problem))
+
+
+def kind_name(kind: int) -> str:
+    """The name of a kind of node."""
+    return KINDS[kind]
 
 
 def _representatives(orbit: Ints, elements: Ints) -> Iterator[tuple[int, int, int]]:

@@ -142,6 +142,24 @@ class FabricView:
         return self._attached(hosts, self.attachment[0])[1]
 
     @cached_property
+    def planes_match(self) -> bool:
+        """Whether GPUs sit on the planes alike: those of a leaf in one plane share one in each, with the same ports."""
+        table, ports, links = self.attachment[0], self.port_gbps, self.fabric.links
+        if (ports != ports[:, :1]).any():
+            return False
+        hosts = np.flatnonzero(self.alive & (links.a < self.fabric.gpus))
+        gpu, leaf = links.a[hosts], links.b[hosts]
+        slot = np.argmax(table[gpu] == self.unit_of_node[leaf][:, None], axis=1)
+        homes: list[Ints] = []
+        for number in range(table.shape[1]):
+            chosen = slot == number
+            place = np.unique(leaf[chosen], return_inverse=True)[1].reshape(-1)
+            unit = np.unique(self.unit_of_node[leaf[chosen]], return_inverse=True)[1].reshape(-1)
+            rows = np.stack([gpu[chosen], place, unit])
+            homes.append(rows[:, np.lexsort(rows[::-1])])
+        return all(np.array_equal(home, homes[0]) for home in homes)
+
+    @cached_property
     def full(self) -> Bools:
         """GPUs that are alive with all their ports."""
         return self.gpus_alive & (self.port_gbps >= self.attachment[1]).all(axis=1)

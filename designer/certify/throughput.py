@@ -177,7 +177,7 @@ def step_bounds(
     by_plane = unit_problems(view, demand)
     worst = _worst([judge.flow(problem) for problems in by_plane for problem in problems])
     planes = len(by_plane) > 1
-    if not demand.detours and planes_alike(by_plane):
+    if not demand.detours and planes_alike(view, by_plane):
         return replace(worst, cut_off=demand.cut_off)
     most = 1.0 if demand.cut_off or (policy == "single-relay" and demand.detours) else demand.cut
     upper = worst.upper if policy == "single-relay" and not planes else max(worst.lower, min(1.0, most))
@@ -185,10 +185,15 @@ def step_bounds(
     return replace(worst, upper=upper, how=how, cut_off=demand.cut_off)
 
 
-def planes_alike(by_plane: list[list[FlowProblem]]) -> bool:
-    """Whether every plane has the same problems, so that equal parts of the traffic are the best split."""
-    names = [sorted(digest(problem) for problem in problems) for problems in by_plane]
-    return all(name == names[0] for name in names)
+def planes_alike(view: FabricView, by_plane: list[list[FlowProblem]]) -> bool:
+    """Whether every plane has the same GPUs at the same places of the same problems.
+
+    Then equal parts of the traffic are the best split.
+    """
+    if len(by_plane) == 1:
+        return True
+    names = [[digest(problem) for problem in problems] for problems in by_plane]
+    return view.planes_match and all(name == names[0] for name in names)
 
 
 def _worst(parts: list[Bounds]) -> Bounds:
@@ -230,7 +235,7 @@ def _any_bounds(
     demand = Demand(tuple(group.of(view.has_nic) for group in groups), tuple(pairs), 0, most, detours=False)
     by_plane = unit_problems(view, demand)
     whole = _worst([judge.hose(problem) for problems in by_plane for problem in problems])
-    if not planes_alike(by_plane):
+    if not planes_alike(view, by_plane):
         whole = replace(whole, upper=1.0)
     if view.whole:
         return whole
@@ -373,7 +378,7 @@ def _at_once(
             for problem in problems
         ]
     )
-    if not demand.detours and planes_alike(by_plane):
+    if not demand.detours and planes_alike(view, by_plane):
         return bounds
     return replace(bounds, upper=max(bounds.lower, min(1.0, cut)))
 

@@ -11,11 +11,12 @@ from designer.certify import flow
 from designer.certify.certificate import EXACT
 from designer.certify.network import FabricView, Failure, step_groups
 from designer.certify.throughput import Bounds, Judge, certify_phases, nic_rate_gbps, phase_bounds, step_bounds
-from designer.fabric.fabric import LEAF, Fabric
+from designer.fabric.fabric import LEAF, SPINE, Fabric
 from designer.workload.traffic import Component, Phase, Step, Traffic
 from tests.certify.fabrics import (
     GBPS,
     SCALE_UP_GBPS,
+    Sketch,
     Tree,
     all_to_all,
     clos,
@@ -257,6 +258,31 @@ def test_equal_problems_are_solved_once() -> None:
     fabric = clos(Tree(2, 2, 2), rails=8)
     bounds_of(fabric, traffic(32, 8, phase("dp", 32, all_to_all(4))), judge=judge)
     assert len(solved) == 1
+
+
+def test_planes_that_place_gpus_differently_are_not_told_as_exact() -> None:
+    """One plane keeps GPUs 0, 1 and 2, 3 on a leaf, the other 0, 2 and 1, 3: each carries what stays on its leaves."""
+    sketch = Sketch(4)
+    for homes in ([0, 0, 1, 1], [0, 1, 0, 1]):
+        leaf0, spine = sketch.switches(2), sketch.switches(1, SPINE)
+        sketch.links(np.arange(4), leaf0 + np.array(homes), GBPS // 2)
+        sketch.links(leaf0 + np.arange(2), spine, 100)
+    fabric = sketch.fabric()
+    demands = traffic(4, 1, phase("dp", 4, all_to_all(4)))
+    bounds, truth = bounds_of(fabric, demands), truth_of(fabric, demands)
+    assert truth > bounds.lower + 0.01
+    assert_holds(bounds, truth)
+
+
+def test_planes_that_failed_on_different_rails_are_not_alike() -> None:
+    """Rail 0 without its first plane's spine, rail 1 without its second's: each has a whole plane left."""
+    fabric = clos(Tree(2, 2, 1, up_gbps=200), rails=2, planes=2)
+    demands = traffic(8, 2, phase("dp", 8, shift(4, 2)))
+    spines = np.flatnonzero(fabric.nodes.kind == SPINE)
+    lost = Failure(nodes=(int(spines[0]), int(spines[3])))
+    bounds, truth = bounds_of(fabric, demands, lost), truth_of(fabric, demands, lost)
+    assert truth == pytest.approx(0.25)
+    assert_holds(bounds, truth)
 
 
 @pytest.mark.parametrize("joined", [False, True])
