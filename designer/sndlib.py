@@ -4,6 +4,7 @@ The format is that of SNDlib 1.0 (https://sndlib.put.poznan.pl): a network file,
 vocabulary (DEMAND_MODEL, LINK_MODEL, ...) says how the numbers are meant. Neither is trusted.
 """
 
+import contextlib
 import math
 import re
 from collections.abc import Iterator
@@ -75,6 +76,19 @@ class DesignModel:
     link_model: str = "UNDIRECTED"
     capacity_model: str = "MODULAR_LINK_CAPACITIES"
     survivability_model: str = "NO_SURVIVABILITY"
+
+    def __post_init__(self) -> None:
+        given = {
+            "DEMAND_MODEL": self.demand_model,
+            "LINK_MODEL": self.link_model,
+            "LINK_CAPACITY_MODEL": self.capacity_model,
+            "SURVIVABILITY_MODEL": self.survivability_model,
+        }
+        for key, value in given.items():
+            if value not in _MODEL_VALUES[key]:
+                raise ValueError(f"{key}: found {value!r}; allowed: {', '.join(_MODEL_VALUES[key])}")
+        if self.link_model != "UNDIRECTED" and self.demand_model == "UNDIRECTED":
+            raise ValueError(f"DEMAND_MODEL: found UNDIRECTED; allowed: DIRECTED, as links are {self.link_model}")
 
 
 @dataclass(frozen=True)
@@ -183,7 +197,7 @@ def _content(text: str) -> Iterator[tuple[int, str]]:
             yield number, content
 
 
-class _Stop(Exception):
+class _StopError(Exception):
     """The text has lost its structure: what follows would be guesses."""
 
 
@@ -205,17 +219,13 @@ class _NetworkReader:
 
     def read(self) -> NetworkDesign:
         _raise(self.problems)  # a file of another format would only give noise
-        try:
+        with contextlib.suppress(_StopError):
             self._sections()
-        except _Stop:
-            pass
         if not self.problems and not self.nodes:
             self._refuse(None, "NODES", "no nodes", "one node or more")
         _raise(self.problems)
         demands = self._joined() if self.model.demand_model == "UNDIRECTED" else tuple(self.demands.values())
-        return NetworkDesign(
-            Path(self.file).stem, tuple(self.nodes), tuple(self.links.values()), demands, self.model
-        )
+        return NetworkDesign(Path(self.file).stem, tuple(self.nodes), tuple(self.links.values()), demands, self.model)
 
     def _joined(self) -> tuple[Demand, ...]:
         pairs: dict[tuple[int, int], Demand] = {}
@@ -232,7 +242,7 @@ class _NetworkReader:
             line, name = self._next("a section")
             if name not in _SECTIONS or name in seen:
                 self._refuse(line, "", name, f"a section, once: {', '.join(_SECTIONS)}")
-                raise _Stop
+                raise _StopError
             seen.add(name)
             self._expect("(", name)
             if name not in entries:
@@ -241,7 +251,7 @@ class _NetworkReader:
             while self._peek() != ")":
                 entries[name]()
                 if len(self.problems) >= MAX_PROBLEMS:
-                    raise _Stop
+                    raise _StopError
             self._expect(")", name)
 
     def _node(self) -> None:
@@ -250,7 +260,7 @@ class _NetworkReader:
             self._refuse(line, "NODES", name, "each node once")
         elif len(self.nodes) >= MAX_NODES:
             self._refuse(line, "NODES", f"more than {MAX_NODES} nodes", "fewer")
-            raise _Stop
+            raise _StopError
         self.nodes.setdefault(name, len(self.nodes))
         if self._peek() == "(":
             self._expect("(", name)
@@ -282,7 +292,7 @@ class _NetworkReader:
             self._refuse(line, "LINKS", name, "each link once")
         elif len(self.links) >= MAX_LINKS:
             self._refuse(line, "LINKS", f"more than {MAX_LINKS} links", "fewer")
-            raise _Stop
+            raise _StopError
         self.links[name] = CandidateLink(
             name, source, target, pre_installed, pre_installed_cost, routing_cost, setup_cost, tuple(modules)
         )
@@ -298,7 +308,7 @@ class _NetworkReader:
             self._refuse(line, "DEMANDS", name, "each demand once")
         elif len(self.demands) >= MAX_DEMANDS:
             self._refuse(line, "DEMANDS", f"more than {MAX_DEMANDS} demands", "fewer")
-            raise _Stop
+            raise _StopError
         self.demands[name] = Demand(name, source, target, value)
 
     def _ends(self, owner: str) -> tuple[int, int]:
@@ -337,7 +347,7 @@ class _NetworkReader:
     def _next(self, wanted: str) -> tuple[int, str]:
         if self.at >= len(self.tokens):
             self._refuse(self.tokens[-1][0] if self.tokens else 1, "", "the end of the file", wanted)
-            raise _Stop
+            raise _StopError
         self.at += 1
         return self.tokens[self.at - 1]
 
@@ -345,14 +355,14 @@ class _NetworkReader:
         line, token = self._next(where)
         if token in {"(", ")"}:
             self._refuse(line, where, token, "a name or number")
-            raise _Stop
+            raise _StopError
         return line, token
 
     def _expect(self, token: str, where: str) -> None:
         line, found = self._next(f"'{token}'")
         if found != token:
             self._refuse(line, where, found, f"'{token}'")
-            raise _Stop
+            raise _StopError
 
     def _refuse(self, line: int | None, where: str, found: str, allowed: str) -> None:
         self.problems.append(_problem(self.file, line, where, found, allowed))

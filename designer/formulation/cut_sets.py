@@ -30,9 +30,9 @@ def mixed_integer_rounding(coefficients: Floats, rhs: float, base: float) -> tup
     Mathematical Programming 46 (1990); on cut sets of several module sizes Bienstock, Günlük (1996).
     """
     scaled, bound = coefficients / base, rhs / base
-    whole = math.floor(bound + TINY)
+    whole = math.floor(bound * (1 + TINY))
     fraction = bound - whole
-    if fraction < LEAST_FRACTION:
+    if fraction < LEAST_FRACTION * min(bound, 1.0):
         return np.ceil(scaled - TINY), float(whole)
     floors = np.floor(scaled + TINY)
     return floors + np.minimum(np.maximum(scaled - floors, 0.0) / fraction, 1.0), whole + 1.0

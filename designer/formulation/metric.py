@@ -104,7 +104,7 @@ def metric_inequality(data: DesignData, lengths: Floats, failed: int | None) -> 
     for middle in range(data.nodes):
         np.minimum(distance, distance[:, middle, None] + distance[None, middle, :], out=distance)
     wanted = data.demand > 0
-    weights = np.bincount(data.row_link, lengths, data.links)
+    weights: Floats = np.bincount(data.row_link, lengths, data.links).astype(float)
     if failed is not None:
         weights[failed] = 0.0
     return weights, float((data.demand[wanted] * distance[wanted]).sum())
@@ -147,10 +147,10 @@ def _reached(following: list[list[int]], source: int) -> Any:
 
 
 def carried_share(data: DesignData, counts: Floats, *, survivable: bool) -> float:
-    """The part of all demands that these modules carry at once, at most 1, in the worst scenario: plain flow LPs by GLOP.
+    """The part of all demands, at most 1, that these modules carry at once in the worst scenario.
 
-    An independent check of the result: the largest theta <= 1 such that flows of theta times the demands respect the
-    capacities; shares nothing with the programs that found the modules but the data.
+    An independent check of the result by plain flow LPs (GLOP): the largest theta <= 1 such that flows of theta times
+    the demands respect the capacities; shares nothing with the programs that found the modules but the data.
 
     Raises:
         RuntimeError: GLOP did not solve a scenario.

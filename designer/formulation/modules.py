@@ -1,6 +1,7 @@
 """A network design problem as arrays: the modules that may be bought on each link, arcs, demands.
 
-Capacities, demands and routing costs are scaled so that the smallest module has capacity 1.
+Capacities, demands and routing costs are scaled so that the smallest module has capacity 1; none has more than all
+demands together.
 """
 
 import math
@@ -72,7 +73,9 @@ class DesignData:
 def design_data(problem: NetworkDesign) -> DesignData:
     """The arrays of a problem."""
     model, links = problem.model, problem.links
-    sizes = [module.capacity for link in links for module in link.modules]
+    total = sum(each.value for each in problem.demands)
+    # Capacity beyond all demands is of no use; kept, it would let a solver's tolerance on y carry a small demand.
+    sizes = [min(module.capacity, total) if total else module.capacity for link in links for module in link.modules]
     unit = min(sizes, default=1.0)
     ends = np.array([(link.source, link.target) for link in links], np.int64).reshape(-1, 2)
     numbers = np.arange(len(links))
@@ -94,7 +97,7 @@ def design_data(problem: NetworkDesign) -> DesignData:
         column_link=np.array([at for at, link in enumerate(links) for _ in link.modules], np.int64),
         column_capacity=np.array(sizes, float) / unit,
         column_cost=np.array([module.cost for link in links for module in link.modules], float),
-        column_upper=_most_needed(problem, float(demand.sum()), unit),
+        column_upper=_most_needed(problem, total),
         tail=tail,
         head=head,
         arc_row=arc_row,
@@ -107,7 +110,7 @@ def design_data(problem: NetworkDesign) -> DesignData:
     )
 
 
-def _most_needed(problem: NetworkDesign, total: float, unit: float) -> Floats:
+def _most_needed(problem: NetworkDesign, total: float) -> Floats:
     """Some optimal design has no more of a module than carries all demands, and no k of one for which another does.
 
     If k modules of size c cost at least as much as one of size c' >= k c, c' > c, swapping them loses nothing; as
@@ -118,7 +121,7 @@ def _most_needed(problem: NetworkDesign, total: float, unit: float) -> Floats:
     most: list[float] = []
     for link in problem.links:
         for module in link.modules:
-            upper = float(math.ceil(total * unit / module.capacity - TINY))
+            upper = float(math.ceil(total / module.capacity * (1 - TINY)))
             for other in link.modules:
                 if other.capacity <= module.capacity or module.cost <= 0:
                     continue
@@ -168,8 +171,8 @@ def add_flows(builder: ModelBuilder, data: DesignData, failed: int | None = None
             if data.head[arc] == source:
                 continue  # flow that returns to its source does nothing
             flow = builder.add_column(float(data.arc_cost[arc]) if failed is None else 0.0)
-            into[data.head[arc]].append(flow)
-            out[data.tail[arc]].append(flow)
+            into[int(data.head[arc])].append(flow)
+            out[int(data.tail[arc])].append(flow)
             rows[int(data.arc_row[arc])].append(flow)
         for node in range(data.nodes):
             if node != source:

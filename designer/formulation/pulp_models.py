@@ -45,7 +45,9 @@ def to_pulp(model: LinearModel, name: str = "design") -> Any:
             zip(model.lower.tolist(), model.upper.tolist(), model.integer.tolist(), strict=True)
         )
     ]
-    program.setObjective(pulp.LpAffineExpression(list(zip(columns, model.cost.tolist(), strict=True))))
+    program.setObjective(
+        pulp.LpAffineExpression([(columns[at], float(model.cost[at])) for at in np.flatnonzero(model.cost).tolist()])
+    )
     indices, values, starts = model.indices.tolist(), model.values.tolist(), model.starts.tolist()
     for row, (low, high) in enumerate(zip(model.row_lower.tolist(), model.row_upper.tolist(), strict=True)):
         span = range(starts[row], starts[row + 1])
@@ -125,9 +127,7 @@ class PulpSolver:
         termination = _cbc_end(text) if self.name == "cbc" else _pulp_end(program.status, seconds, limits)
         values = None
         if program.sol_status in {pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible}:
-            found: dict[str, float] = {
-                variable.name: variable.varValue or 0.0 for variable in program.variables()
-            }
+            found: dict[str, float] = {variable.name: variable.varValue or 0.0 for variable in program.variables()}
             # A column without cost and rows never reaches the solver.
             rest = np.clip(0.0, model.lower, model.upper).tolist()
             values = np.array([found.get(f"x{at}", low) for at, low in enumerate(rest)], float)
@@ -141,7 +141,10 @@ class PulpSolver:
 
 
 def _cbc_end(log: str) -> Termination:
-    return next((end for line, end in _CBC_ENDS if line in log), "error")
+    for line, end in _CBC_ENDS:
+        if line in log:
+            return end
+    return "error"
 
 
 def _cbc_bound(log: str) -> float:

@@ -12,7 +12,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, Protocol
@@ -196,10 +196,19 @@ class HighsSolver:
             solution.col_value = start.tolist()
             highs.setSolution(solution)
         if model.integer.any():
-            highs.cbMipInterrupt.subscribe(lambda event: event.interrupt(limits.should_stop()))
+
+            def interrupt(event: Any) -> None:
+                event.interrupt(limits.should_stop())
+
+            highs.cbMipInterrupt.subscribe(interrupt)
             if progress is not None:
-                told = progress
-                highs.cbMipLogging.subscribe(lambda event: told(*_told(event.data_out)))
+                tell = progress
+
+                def log(event: Any) -> None:
+                    tell(*_told(event.data_out))
+
+                highs.setOptionValue("output_flag", True)  # without it the callback stays silent too
+                highs.cbMipLogging.subscribe(log)
         highs.run()
         return self._report(highs, model, limits, time.perf_counter() - began)
 
@@ -215,7 +224,6 @@ class HighsSolver:
             known.kUnbounded: "unbounded",
             known.kTimeLimit: "time_limit",
             known.kInterrupt: "interrupted",
-            known.kHighsInterrupt: "interrupted",
         }
         termination = ends.get(status, "error")
         mip = bool(model.integer.any())
@@ -225,10 +233,8 @@ class HighsSolver:
             bound = INF if termination == "infeasible" else (info.mip_dual_bound if mip else -INF)
             return Report(termination, None, bound, None, seconds, self.name)
         objective = model.objective(values)
-        if mip:
-            bound = min(info.mip_dual_bound, objective)
-        else:  # the objective of an LP at a limit bounds nothing
-            bound = objective if termination == "optimal" else -INF
+        proven = objective if termination == "optimal" else -INF  # the objective of an LP at a limit bounds nothing
+        bound = min(info.mip_dual_bound, objective) if mip else proven
         return Report(_within(termination, objective, bound, limits), objective, bound, values, seconds, self.name)
 
 
@@ -250,12 +256,13 @@ def quiet_highs() -> Any:
 
     with _no_stdout():
         highs = highspy.Highs()
-    highs.setOptionValue("output_flag", False)  # noqa: FBT003 - the signature of HiGHS
+    highs.setOptionValue("log_to_console", False)
+    highs.setOptionValue("output_flag", False)
     return highs
 
 
 @contextlib.contextmanager
-def _no_stdout() -> Iterator[None]:
+def _no_stdout() -> Generator[None]:
     kept = os.dup(1)
     sink = os.open(os.devnull, os.O_WRONLY)
     try:

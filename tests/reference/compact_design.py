@@ -1,6 +1,6 @@
 """Network design the plain way: one flow per source and scenario, whole modules, nothing else; solved by HiGHS.
 
-Undirected links and demands, modular or explicit capacities. No cuts, no bounds beyond the obvious, no shared code.
+Every link model, modular or explicit capacities. No cuts, no bounds on modules, no code in common with the solver.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,6 @@ class PlainResult:
 def compact_optimum(problem: NetworkDesign, survivable: bool, time_limit_s: float = 300.0) -> PlainResult:
     """Minimise module costs (and routing costs of the intact network) over the source-aggregated flow model."""
     model = problem.model
-    assert model.link_model == "UNDIRECTED"
-    assert model.demand_model == "UNDIRECTED"
     highs = highspy.Highs()
     highs.silent()
     inf = highspy.kHighsInf
@@ -55,25 +53,25 @@ def compact_optimum(problem: NetworkDesign, survivable: bool, time_limit_s: floa
     explicit = model.capacity_model == "EXPLICIT_LINK_CAPACITIES"
     for link in problem.links:
         offset += link.pre_installed_cost
-        modules.append(
-            [(column(each.cost, 1.0 if explicit else inf, True), each.capacity) for each in link.modules]
-        )
+        modules.append([(column(each.cost, 1.0 if explicit else inf, True), each.capacity) for each in link.modules])
         if explicit and link.modules:
             row(-inf, 1.0, [(index, 1.0) for index, _ in modules[-1]])
     sources = sorted({demand.source for demand in problem.demands})
     failures = [None, *range(len(problem.links))] if survivable else [None]
     for failed in failures:
         used = [number for number in range(len(problem.links)) if number != failed]
-        loads: dict[int, list[tuple[int, float]]] = {number: [] for number in used}
+        loads: dict[tuple[int, int], list[tuple[int, float]]] = {}
         for source in sources:
             balance: list[list[tuple[int, float]]] = [[] for _ in problem.nodes]
             for number in used:
                 link = problem.links[number]
-                for tail, head in ((link.source, link.target), (link.target, link.source)):
+                ways = ((link.source, link.target), (link.target, link.source))
+                for way, (tail, head) in enumerate(ways[:1] if model.link_model == "DIRECTED" else ways):
                     flow = column(link.routing_cost if failed is None else 0.0, inf, False)
                     balance[tail].append((flow, -1.0))
                     balance[head].append((flow, 1.0))
-                    loads[number].append((flow, -1.0))
+                    side = way if model.link_model == "BIDIRECTED" else 0
+                    loads.setdefault((number, side), []).append((flow, -1.0))
             wanted = np.zeros(len(problem.nodes))
             for demand in problem.demands:
                 if demand.source == source:
@@ -81,8 +79,8 @@ def compact_optimum(problem: NetworkDesign, survivable: bool, time_limit_s: floa
                     wanted[source] -= demand.value
             for node, terms in enumerate(balance):
                 row(wanted[node], wanted[node], terms)
-        for number in used:
-            row(-problem.links[number].pre_installed, inf, loads[number] + modules[number])
+        for (number, _), terms in loads.items():
+            row(-problem.links[number].pre_installed, inf, terms + modules[number])
     highs.changeObjectiveOffset(offset)
     highs.setOptionValue("time_limit", time_limit_s)
     highs.setOptionValue("threads", 1)
