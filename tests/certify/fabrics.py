@@ -83,20 +83,15 @@ def draw_tree(sketch: Sketch, tree: Tree, gpus: Sequence[int], host_gbps: int = 
         sketch.links(spine0 + at, core0 + at % tree.spines * tree.up + number, tree.up_gbps)
 
 
-def clos(tree: Tree, *, rails: int = 1, planes: int = 1, joined: bool = False) -> Fabric:
+def clos(tree: Tree, *, rails: int = 1, planes: int = 1, joined: bool = False, nic_gbps: int = GBPS) -> Fabric:
     """A Clos for each rail and plane; `joined` puts all rails in one, rail by rail."""
     each = tree.endpoints // rails if joined else tree.endpoints
     sketch = Sketch(each * rails)
     for _ in range(planes):
         by_rail = [np.arange(each) * rails + rail for rail in range(rails)]
         for gpus in [np.concatenate(by_rail)] if joined else by_rail:
-            draw_tree(sketch, tree, gpus, GBPS // planes)
+            draw_tree(sketch, tree, gpus, nic_gbps // planes)
     return sketch.fabric()
-
-
-def one_switch_a_rail(domains: int, rails: int) -> Fabric:
-    """Rail-only on one switch for each rail."""
-    return clos(Tree(1, domains, 0), rails=rails)
 
 
 def mesh(leaves: int, down: int, gbps: int = GBPS, times: int = 1) -> Fabric:
