@@ -1,8 +1,10 @@
 """The bound over any network: against closed forms, against every network of tiny switches, and its order."""
 
+import json
 import math
 from copy import deepcopy
 from itertools import combinations, permutations
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -17,11 +19,13 @@ from designer.formulation.bounds import AnyNetworkBound, any_network_bound, cove
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.crossing import least_need, least_out, least_out_of_cube
 from designer.instance.instance import Instance
+from designer.instance.load import load_instance
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Component, Phase, Step, Traffic
 from tests.reference.any_network import Model, Parts, cheaper_network, demands_of
 from tests.strategies import OPTICS, catalog, instance_of, nic, problems, switch
 
+INSTANCES = Path(__file__).parents[2] / "instances"
 SETTINGS = settings(
     derandomize=True, max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
@@ -271,16 +275,55 @@ def test_the_listing_finds_networks():
     assert found > exact
 
 
+def known_bounds() -> list[tuple[Path, float]]:
+    """Shipped instances with the proven bound of their family in USD."""
+    return [
+        (path.with_name(f"{name}.yaml"), known["lower_bound_usd"])
+        for path in sorted(INSTANCES.glob("*/best_known.json"))
+        for name, known in json.loads(path.read_text(encoding="utf-8")).items()
+        if path.with_name(f"{name}.yaml").exists() and "lower_bound_usd" in known
+    ]
+
+
+@pytest.mark.parametrize(("path", "family_usd"), known_bounds(), ids=lambda value: getattr(value, "stem", ""))
+def test_below_the_best_known(path, family_usd):
+    """On every shipped instance the bound is below the proven one of the family, hence below the best known cost."""
+    assert 0 < cents(load_instance(path)) <= 100 * family_usd + 0.5
+
+
 def test_below_zcube():
-    """16 GPUs with two ports on 8-port switches: ZCube carries an all-to-all, and the bound is below its cost."""
+    """64 GPUs with two ports on 16-port switches: ZCube carries an all-to-all, and no bound may exceed its cost."""
     two_ports = nic(((2, 200),), cages_per_nic=2)
-    switches = {"s": switch(8, 1000, ((1, 200),))}
-    instance = instance_of(
-        catalog(switches, OPTICS, two_ports), {"gpus": 16, "hb_domain": 4}, [{"demand": "all-to-all"}]
+    switches = {"s": switch(16, 1000, ((1, 200),))}
+    workload = [{"demand": "all-to-all"}]
+    instance = instance_of(catalog(switches, OPTICS, two_ports), {"gpus": 64, "hb_domain": 8, "rails": 1}, workload)
+    joined = instance_of(
+        catalog(switches, OPTICS, two_ports),
+        {"gpus": 64, "hb_domain": 8, "rails": 8},
+        [workload[0] | {"across": "cluster"}],
     )
-    traffic, pricing = derive_traffic(instance), Pricing(instance.objective, instance.energy)
-    zcube = next(item for item in best_templates(instance, traffic, pricing) if item.name == "zcube")
-    assert 0 < cents(instance) <= zcube.cost_cents
+    traffic, pricing = derive_traffic(joined), Pricing(joined.objective, joined.energy)
+    zcube = next(item for item in best_templates(joined, traffic, pricing) if item.name == "zcube")
+    assert zcube.counts["switches"] == 16
+    assert cents(instance) <= cents(joined) <= zcube.cost_cents
+    assert cents(joined) > 0.7 * zcube.cost_cents
+
+
+@pytest.mark.parametrize(("gpus", "ports"), [(512, 3), (8192, 5)])
+def test_below_a_clos_and_not_far(gpus, ports):
+    """A Clos that carries `any` has 3 ports an endpoint on 512 and 5 on 8,192 endpoints of 32-port switches."""
+    found = radix_32(gpus, "any").cents or 0
+    assert 0.6 < found / (100 * gpus * ports / 32) <= 1
+
+
+def test_spines_that_hold_no_endpoints():
+    """Leaves at 16 USD, and spines for other speeds at 16 USD: hops are worth no more than links of spines cost."""
+    switches = {"leaf": switch(16, 16, ((1, 200), (1, 400))), "spine": switch(64, 16)}
+    instance = instance_of(catalog(switches, FREE_LINKS, nic(((1, 200),))), {"gpus": 512})
+    pricing = Pricing(instance.objective, instance.energy)
+    search = ClosSearch(instance, derive_traffic(instance), pricing, MediaFinder(instance.catalog))
+    optimum = search.run(Limits()).cost_cents or 0
+    assert 52 * 1600 < cents(instance) <= optimum
 
 
 @SETTINGS
