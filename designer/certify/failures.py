@@ -128,7 +128,7 @@ class FailureStudy:
             # Less traffic on the same network: what carried every floor carries it still.
             return FailureResult(names_of(elements), stands_for, *_plain(self.whole), 0, None, met=True)
         view = FabricView(self.fabric, failure, self.intact)
-        stranded = not view.has_nic[view.gpus_alive].all()
+        stranded = self.traffic.hb_domain > 1 and not view.has_nic[view.gpus_alive].all()
         own = self.requirements.detour
         by_policy = {policy: self._worst_phase(view, policy) for policy in (POLICIES if stranded else (own,))}
         name, bounds = by_policy[own]
