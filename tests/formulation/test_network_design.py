@@ -378,3 +378,11 @@ def test_a_broken_table_or_folder_is_refused(tmp_path: Path, table: str) -> None
     (tmp_path / "optima.json").write_text(table, encoding="utf-8")
     with pytest.raises(InstanceError):
         list(solve_folder(tmp_path))
+
+
+def test_the_method_follows_density_bonds_and_survivability() -> None:
+    pairs = [(a, b) for a in range(6) for b in range(a)]
+    dense = network(6, pairs, [(5, 3)], [(0, 5, 7)])
+    assert solve_network_design(dense, limits=SOLVED).method == "flow"
+    assert solve_network_design(dense, survivable=True, limits=SOLVED).method == "projected"
+    assert solve_network_design(shipped("nd6"), limits=SOLVED).method == "projected"
