@@ -7,8 +7,8 @@ with more than `DENSE` links per node or with more bonds than are listed; else `
 
 Measured, one thread: on instances/network_design (at most 1.7 links per node, at most 414 bonds) the cut sets of all
 bonds, rounded for every module size, leave a root gap of 0.4 to 15 %, and the projected master is 2 to 6 times faster.
-On random graphs where not all bonds are listed (22 nodes and 36 links, 25 and 45, 24 and 50) the flows leave 1.3 to 2.3 %
-after 40 s and the master 5 to 7 %; with 3 and 4 links per node, all bonds listed, the flows win on the intact network
+On random graphs where not all bonds are listed (22 nodes and 36 links, 25 and 45, 24 and 50) the flows leave a gap of
+1.3 to 2.3 % after 40 s and the master 5 to 7 %; with 3 and 4 links per node, all bonds listed, the flows win on the intact network
 (9 against 15 s; 1.2 against 8 %) and lose on the survivable one (10 against 5 s; 8.2 against 7.1 %).
 """
 
@@ -67,7 +67,7 @@ class NetworkDesignReport:
         bound: no design costs less.
         modules: per link the number of each module; empty without a design.
         reason: why there is no design, where that is known before any solve.
-        method, solver: what was used.
+        method, solver: what was used; auto where no method was needed to see that there is no design.
         root_bound: bound of the relaxation with the cuts of the root.
         solves: integer programs solved.
         cuts: rows in the last of them that are cut-set or metric inequalities.
