@@ -8,8 +8,8 @@ with more than `DENSE` links per node or with more bonds than are listed; else `
 Measured, one thread: on instances/network_design (at most 1.7 links per node, at most 414 bonds) the cut sets of all
 bonds, rounded for every module size, leave a root gap of 0.4 to 15 %, and the projected master is 2 to 6 times faster.
 On random graphs where not all bonds are listed (22 nodes and 36 links, 25 and 45, 24 and 50) the flows leave a gap of
-1.3 to 2.3 % after 40 s and the master 5 to 7 %; with 3 and 4 links per node, all bonds listed, the flows win on the intact network
-(9 against 15 s; 1.2 against 8 %) and lose on the survivable one (10 against 5 s; 8.2 against 7.1 %).
+1.3 to 2.3 % after 40 s and the master 5 to 7 %; with 3 and 4 links per node, all bonds listed, the flows win on the
+intact network (9 against 15 s; 1.2 against 8 %) and lose on the survivable one (10 against 5 s; 8.2 against 7.1 %).
 """
 
 import math
