@@ -125,6 +125,11 @@ class Orbits:
         return int(self.arc.max(initial=-1)) + 1
 
 
+def apart_orbits(problem: FlowProblem) -> Orbits:
+    """Every node and arc in a class of its own: what holds without any symmetry."""
+    return Orbits(np.arange(problem.nodes), np.arange(len(problem.tail)), 0)
+
+
 def verified(problem: FlowProblem, image: Ints) -> bool:
     """Whether the permutation `image` of the nodes maps links onto links, demands onto demands, kinds onto kinds."""
     n = problem.nodes
@@ -208,7 +213,7 @@ class SymmetryFinder:
         node, arc = np.arange(problem.nodes), np.arange(len(problem.tail))
         generators = failed = 0
         if int(self.cell.max(initial=0)) > MAX_CELLS:
-            return Orbits(node, arc, 0)
+            return apart_orbits(problem)
         for cell, order, image in self._moves():
             if self._done(node, arc) or failed >= MAX_FAILED_MOVES:
                 break

@@ -30,7 +30,7 @@ from designer.certify.network import (
     unit_problems,
 )
 from designer.certify.problem import FlowProblem, Pairs
-from designer.certify.symmetry import SymmetryFinder
+from designer.certify.symmetry import SymmetryFinder, apart_orbits
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.schema import RequirementsSection
@@ -39,6 +39,7 @@ from designer.workload.traffic import Phase, Step, Traffic
 POLICIES = ("single-relay", "spread")
 TOGETHER = "jobs at once"
 MAX_COMBINATIONS = 64
+MAX_PLAIN_ECMP = 5_000_000  # destinations times arcs
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,11 @@ class Judge:
     def _flow(problem: FlowProblem) -> Bounds:
         if not len(problem.sources):
             return Bounds(problem.most, problem.most, problem.most, "endpoint links")
+        if len(problem.sources) * len(problem.tail) <= MAX_PLAIN_ECMP:
+            # Where even splitting meets the bound of the endpoints' links, no symmetry is needed to know the value.
+            plain = ecmp_throughput(problem, apart_orbits(problem))
+            if plain is not None and plain >= problem.most:
+                return Bounds(problem.most, problem.most, problem.most, "even split")
         orbits = SymmetryFinder(problem).find()
         ecmp = ecmp_throughput(problem, orbits)
         try:
