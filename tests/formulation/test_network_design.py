@@ -386,3 +386,21 @@ def test_the_method_follows_density_bonds_and_survivability() -> None:
     assert solve_network_design(dense, limits=SOLVED).method == "flow"
     assert solve_network_design(dense, survivable=True, limits=SOLVED).method == "projected"
     assert solve_network_design(shipped("nd6"), limits=SOLVED).method == "projected"
+
+
+@settings(max_examples=20, deadline=None)
+@given(problems(), st.integers(0, 2**32))
+def test_a_metric_inequality_of_a_failure_counts_nothing_of_the_failed_link(problem: NetworkDesign, seed: int) -> None:
+    data, random = design_data(problem), np.random.default_rng(seed)
+    separator = MetricSeparator(data)
+    for failed in range(data.links):
+        weights, rhs = metric_inequality(data, random.random(len(data.row_link)), failed)
+        assert weights[failed] == 0
+        lone = replace(problem, links=tuple(link for at, link in enumerate(problem.links) if at != failed))
+        if unreachable(design_data(lone), survivable=False):
+            continue
+        counts = np.rint(random.random(len(data.column_upper)) * data.column_upper)
+        capacity = data.capacity(counts)
+        without = carried_share(design_data(lone), counts[data.column_link != failed], survivable=False) >= 1 - 1e-7
+        assert (separator.separate(capacity, failed) is None) == without
+        assert not without or weights @ capacity >= rhs - 1e-6
