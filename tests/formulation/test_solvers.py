@@ -1,5 +1,6 @@
 """Every solver that is installed: the same answers, honest ends, quiet on stdout."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -174,3 +175,10 @@ def test_the_gap_of_nothing_is_infinite_and_of_zero_cost_zero() -> None:
     assert relative_gap(None, 3.0) == INF
     assert relative_gap(0.0, 0.0) == 0.0
     assert relative_gap(10.0, 9.0) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ["highs", "scip", "cp-sat"])
+def test_a_solution_within_the_allowed_gap_is_not_called_optimal(name: str) -> None:
+    report = solver_named(name).solve(replace(market_split(), offset=1000.0), SolveLimits(30, gap=0.5))
+    assert report.termination == "gap"
+    assert 1e-6 < report.gap <= 0.5
