@@ -82,8 +82,8 @@ def draw(pods: int) -> "Fabric":
 def work(pods: int, task: str) -> dict[str, object]:
     """Does a task in this process; its seconds, peak memory in MB and answer."""
     from designer.certify.failures import FailureStudy, certify_failures
-    from designer.certify.network import FabricView, Failure
     from designer.certify.throughput import Judge, certify_phases, phase_bounds
+    from designer.certify.view import FabricView, Failure
     from designer.fabric.fabric import LEAF
     from designer.instance.schema import RequirementsSection
     from designer.workload.traffic import Component, Phase, Step, Traffic

@@ -15,10 +15,11 @@ from itertools import permutations
 import numpy as np
 
 from designer.certify.certificate import EXACT, FailureResult
-from designer.certify.network import FabricView, Failure, digest, step_groups
-from designer.certify.problem import FlowProblem, Hubs, Ints, Pairs, weigh
+from designer.certify.demand import step_groups
+from designer.certify.problem import FlowProblem, Hubs, Ints, Pairs, digest, weigh
 from designer.certify.symmetry import Orbits, SymmetryFinder, joint_classes
 from designer.certify.throughput import POLICIES, Bounds, Judge, pair_share, phase_bounds
+from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import GPU, HOST, KINDS, LEAF, LINK_CLASSES, Fabric
 from designer.instance.schema import RequirementsSection
 from designer.workload.traffic import Traffic

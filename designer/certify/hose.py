@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.certify.network import joined
-from designer.certify.problem import Floats, FlowProblem, Ints
+from designer.certify.problem import Floats, FlowProblem, Ints, joined
 
 MAX_PATTERNS = 2000  # different leaves; the comparison takes the square of it
 

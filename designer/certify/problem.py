@@ -6,6 +6,7 @@ This is what the mathematics of the certificate works on; `network.py` makes it 
 
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,21 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
+
+
+def joined(n: int, one: Ints, other: Ints) -> Ints:
+    """The least node that each of n nodes is connected to by the given links."""
+    label = np.arange(n)
+    while True:
+        low = np.minimum(label[one], label[other])
+        finer = label.copy()
+        np.minimum.at(finer, label[one], low)
+        np.minimum.at(finer, label[other], low)
+        while not np.array_equal(finer, finer[finer]):
+            finer = finer[finer]
+        if np.array_equal(finer, label):
+            return label
+        label = finer
 
 
 def link_keys(a: Ints, b: Ints, nodes: int) -> Ints:
@@ -142,3 +158,25 @@ class FlowProblem:
             return np.zeros(0, dtype=np.int64), np.zeros(0)
         other, index = np.unique(np.concatenate(others), return_inverse=True)
         return other, weigh(index, np.concatenate(rates), len(other))
+
+
+def digest(problem: FlowProblem) -> str:
+    """A name that equal problems share, and (by SHA-256) no others."""
+    summary = sha256()
+    for part in (
+        problem.label,
+        problem.relays,
+        problem.a,
+        problem.b,
+        problem.capacity,
+        problem.links_of,
+        np.array([problem.nodes, problem.most]),
+    ):
+        summary.update(np.ascontiguousarray(part).tobytes() + b"|")
+    for hub in problem.hubs:
+        for part in (hub.node, hub.group, hub.members, np.array([hub.pair_rate, hub.hose_rate])):
+            summary.update(np.ascontiguousarray(part).tobytes() + b"|")
+    for pair in problem.pairs:
+        for part in (pair.source, pair.target, pair.rate):
+            summary.update(np.ascontiguousarray(part).tobytes() + b"|")
+    return summary.hexdigest()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certify.problem import FlowProblem, Ints, link_keys
+from designer.certify.problem import FlowProblem, Ints, joined, link_keys
 
 Hashes = NDArray[np.uint64]
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -344,15 +344,4 @@ def _classes(label: Ints) -> int:
 
 def _join(label: Ints, permutation: Ints) -> Ints:
     """Labels of the classes after joining the class of every element with that of its image."""
-    one, other = label, label[permutation]
-    root = np.arange(int(label.max(initial=-1)) + 1)
-    while True:
-        low = np.minimum(root[one], root[other])
-        finer = root.copy()
-        np.minimum.at(finer, root[one], low)
-        np.minimum.at(finer, root[other], low)
-        while not np.array_equal(finer, finer[finer]):
-            finer = finer[finer]
-        if np.array_equal(finer, root):
-            return root[label]
-        root = finer
+    return joined(int(label.max(initial=-1)) + 1, label, label[permutation])[label]

@@ -11,26 +11,25 @@ from itertools import islice, product
 import numpy as np
 
 from designer.certify.certificate import EXACT, Interval, PhaseResult
-from designer.certify.ecmp import ecmp_throughput
-from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
-from designer.certify.hose import clos_hose
-from designer.certify.network import (
+from designer.certify.demand import (
     Demand,
-    FabricView,
     GroupDemand,
     PairDemand,
     TooManyPairsError,
     apart,
     demand_left,
-    digest,
     domain_cut,
     on_rails,
     step_demand,
     step_groups,
-    unit_problems,
 )
-from designer.certify.problem import FlowProblem, Pairs
+from designer.certify.ecmp import ecmp_throughput
+from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
+from designer.certify.hose import clos_hose
+from designer.certify.network import unit_problems
+from designer.certify.problem import FlowProblem, Pairs, digest
 from designer.certify.symmetry import SymmetryFinder, apart_orbits
+from designer.certify.view import FabricView
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.schema import RequirementsSection

@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from designer.certify.certificate import EXACT
-from designer.certify.network import FabricView, Failure
 from designer.certify.throughput import Bounds, Judge, nic_rate_gbps, step_bounds
+from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import LEAF, Fabric
 from designer.workload.traffic import Component, Traffic
 from tests.certify.fabrics import (

@@ -10,9 +10,9 @@ import pytest
 
 from designer.certify.certificate import FailureResult
 from designer.certify.failures import Element, FailureStudy, certify_failures, exhaustive_singles
-from designer.certify.network import Failure
 from designer.certify.run import certify_throughput
 from designer.certify.throughput import Judge, nic_rate_gbps
+from designer.certify.view import Failure
 from designer.fabric.fabric import HOST, KINDS, LEAF, LINK_CLASSES, SPINE, Fabric
 from designer.workload.traffic import Traffic
 from tests.certify.fabrics import (

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from designer.certify import flow
 from designer.certify.certificate import EXACT
+from designer.certify.demand import step_demand
 from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
-from designer.certify.network import FabricView, Failure, step_demand, unit_problems
+from designer.certify.network import unit_problems
 from designer.certify.problem import FlowProblem
 from designer.certify.symmetry import Orbits, SymmetryFinder
+from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import Fabric
 from designer.workload.traffic import Component
 from tests.certify.fabrics import (

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer.certify.certificate import EXACT
-from designer.certify.network import FabricView, Failure, domain_cut, step_groups
+from designer.certify.demand import domain_cut, step_groups
 from designer.certify.relays import relay_overhead
 from designer.certify.throughput import Bounds, Judge, nic_rate_gbps, step_bounds
+from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import LEAF, Fabric
 from designer.workload.traffic import Component, Traffic
 from tests.certify.fabrics import GBPS, SCALE_UP_GBPS, Tree, all_to_all, clos, phase, shift, traffic, worst, zcube

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from designer.certify import flow
 from designer.certify.certificate import EXACT
-from designer.certify.network import FabricView, Failure, step_groups
+from designer.certify.demand import step_groups
 from designer.certify.throughput import Bounds, Judge, certify_phases, nic_rate_gbps, phase_bounds, step_bounds
+from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import LEAF, SPINE, Fabric
 from designer.workload.traffic import Component, Phase, Step, Traffic
 from tests.certify.fabrics import (
