@@ -25,7 +25,7 @@ Record = dict[str, Any]
 
 def families() -> list[str]:
     """Names of the shipped families."""
-    return sorted(path.name for path in INSTANCES.iterdir() if path.is_dir())
+    return sorted(path.name for path in INSTANCES.iterdir() if path.is_dir() and any(path.glob("*.yaml")))
 
 
 def instance_files(family: str) -> list[Path]:
