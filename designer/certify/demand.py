@@ -273,15 +273,16 @@ def _detour(moving: PairDemand, view: FabricView, domain: int, policy: str) -> t
     if (without & both).any():  # not lost with a GPU's NIC, and yet no way: nothing of the step is carried
         return [], cut_off, np.inf
     if policy == "single-relay":
-        # The next NIC after the lost one, counted round the domain; the n-th loss of a domain takes the n-th of them.
+        # The n-th loss of a domain takes the n-th NIC that is left after its first loss, counted round the domain.
         # Between GPUs that have NICs, on networks of their own, the receiver's rail.
         lost = np.where(view.has_nic[moving.source], moving.target, moving.source)
         slot = lost % domain
         nth = (np.cumsum(~by_domain, axis=1) - 1)[lost // domain, slot]
-        turn = (slot[:, None] + 1 + np.arange(domain)) % domain
+        start = np.where(nth < 0, slot, np.argmin(by_domain[lost // domain], axis=1))
+        turn = (start[:, None] + 1 + np.arange(domain)) % domain
         free = np.take_along_axis(usable, turn, axis=1)
         wanted = nth % np.maximum(count, 1) + 1
-        relay = (slot + 1 + np.argmax(np.cumsum(free, axis=1) == wanted[:, None], axis=1)) % domain
+        relay = (start + 1 + np.argmax(np.cumsum(free, axis=1) == wanted[:, None], axis=1)) % domain
         relay = np.where(both & np.take_along_axis(usable, slot[:, None], axis=1)[:, 0], slot, relay)
         over = PairDemand(home * domain + relay, away * domain + relay, moving.rate)
         detoured = [over.of(served)]

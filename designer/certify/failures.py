@@ -363,7 +363,7 @@ class _Unit:
         )
 
     def relation(self, other: "_Unit") -> tuple[int, ...]:
-        """How another unit stands to this one: GPUs and domains in both, the same plane or not, rails between."""
+        """How another unit stands to this one: GPUs and domains in both, the same plane, the next rail or the last."""
         domain, table = self.study.traffic.hb_domain, self.study.intact.attachment[0]
         mine, theirs = self.gpus, other.gpus
         shared = np.intersect1d(mine, theirs, assume_unique=True)
@@ -371,7 +371,8 @@ class _Unit:
         planes = [(table == unit.number).any(axis=0) for unit in (self, other)]
         rails = [np.unique(gpus % domain) for gpus in (mine, theirs)]
         single = len(rails[0]) == len(rails[1]) == 1
-        turn = int(rails[1][0] - rails[0][0]) % domain if single else -1
+        turn = int(rails[1][0] - rails[0][0]) % domain if single else 0
+        turn = turn if turn in (1, domain - 1) else 0  # a single relay is on the next rail
         return len(shared), len(domains), int(np.array_equal(*planes)), turn
 
     def served(self, element: Element) -> Ints:

@@ -109,6 +109,15 @@ def test_two_lost_nics_take_different_relays() -> None:
         assert truth_of(fabric, demands, lost) == pytest.approx(1 - gone / 4, abs=EXACT)
 
 
+@pytest.mark.parametrize("gone", [(0, 1), (0, 6), (1, 7), (3, 4), (0, 2, 5), (5, 6, 7)])
+def test_relays_are_not_shared_while_others_are_free(gone: tuple[int, ...]) -> None:
+    """Whichever NICs of a domain of eight are lost, each has a relay of its own: 1/2 is left."""
+    fabric = clos(Tree(1, 3, 0), rails=8)
+    lost = Failure(links=tuple(np.flatnonzero(np.isin(fabric.links.a, gone)).tolist()))
+    found = bounds_of(fabric, dp(fabric, 8, all_to_all(3)), lost, "single-relay")
+    assert (found.lower, found.upper) == pytest.approx((0.5, 0.5), abs=EXACT)
+
+
 def test_a_rail_down_entirely() -> None:
     """Rail-only, 8 rails, all leaves of one lost: 7/8 spread, 1/2 by one relay, for an odd number of domains too."""
     fabric = clos(Tree(3, 3, 3), rails=8)

@@ -67,6 +67,7 @@ def designs() -> dict[str, tuple[Fabric, Traffic]]:
     add("rail-only", clos(Tree(1, 3, 0), rails=3), 3, all_to_all(3))
     add("rail-only, two tiers", clos(Tree(2, 2, 2), rails=2), 2, all_to_all(4), worst(2))
     add("three rails", clos(Tree(3, 2, 1), rails=3), 3, shift(6, 2))
+    add("five rails", clos(Tree(2, 1, 1), rails=5), 5, all_to_all(2))
     add("joined rails", clos(Tree(4, 2, 2), rails=2, joined=True), 2, all_to_all(4), shift(8), across="cluster")
     add("uneven bundles", uneven(), 1, all_to_all(6))
     add("mesh", mesh(4, 2, 200), 1, shift(8, 2))
@@ -126,6 +127,7 @@ def elements(fabric: Fabric) -> list[Element]:
         "rail-only",
         "rail-only, two tiers",
         "three rails",
+        "five rails",
         "mesh",
         "zcube, a short row",
     ],
