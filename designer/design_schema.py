@@ -228,6 +228,9 @@ class CertificateRecord(Record):
     structure: StructureProof
     rail_only: RailOnlyProof | None
     availability: dict[str, float] = Field(description="probabilities at a random moment, as bounds")
+    relays: dict[str, float] | None = Field(
+        description="extra time of an all-to-all from rail to rail over the HB domain, as parts of its own time"
+    )
     met: bool
 
 

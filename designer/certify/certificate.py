@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from designer.certify.relays import RelayOverhead
+
 EXACT = 1e-6
 MAX_TOLD = 12
 
@@ -110,6 +112,7 @@ class Certificate:
     structure: Structure
     rail_only: RailOnlyCheck | None = None
     availability: dict[str, Any] = field(default_factory=dict[str, Any])
+    relays: RelayOverhead | None = None
 
     @property
     def met(self) -> bool:
@@ -143,5 +146,6 @@ class Certificate:
             "structure": {"met": self.structure.met, **asdict(self.structure)},
             "rail_only": asdict(self.rail_only) if self.rail_only else None,
             "availability": self.availability,
+            "relays": asdict(self.relays) if self.relays else None,
             "met": self.met,
         }

@@ -4,6 +4,7 @@ Each step becomes flow problems, one for each unit of the fabric; equal ones are
 the byte-weighted harmonic mean over its steps.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import islice, product
@@ -37,7 +38,7 @@ from designer.workload.traffic import Phase, Step, Traffic
 
 POLICIES = ("single-relay", "spread")
 TOGETHER = "jobs at once"
-MAX_COMBINATIONS = 64
+MAX_COMBINATIONS = 1024
 MAX_PLAIN_ECMP = 5_000_000  # destinations times arcs
 
 
@@ -334,7 +335,15 @@ def _together(
 
     None where jobs do not run at the same time. Throughput 1 is every floor.
     """
-    sets = [[(phase, step) for phase in phases for step in phase.steps] for phases in traffic.concurrent()]
+    sets: list[list[tuple[Phase, Step]]] = []
+    for phases in traffic.concurrent():
+        # Steps that ask the same of the same GPUs are looked at once.
+        alike = {
+            (step.components, phase.floor, phase.across, phase.first_gpu, phase.gpus): (phase, step)
+            for phase in phases
+            for step in phase.steps
+        }
+        sets.append(list(alike.values()))
     if len(sets) < 2:
         return None
     worst: tuple[Bounds, str] | None = None
@@ -354,6 +363,8 @@ def _together(
     if worst is None:
         return None
     bounds, names = worst
+    if math.prod(len(steps) for steps in sets) > MAX_COMBINATIONS:
+        bounds = replace(bounds, lower=0.0, ecmp=None, how=f"the first {MAX_COMBINATIONS} choices of steps only")
     ecmp = None if bounds.ecmp is None else min(1.0, bounds.ecmp)
     return replace(bounds, lower=min(1.0, bounds.lower), upper=min(1.0, bounds.upper), ecmp=ecmp), names
 

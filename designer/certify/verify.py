@@ -17,8 +17,10 @@ from designer.certify.certificate import Certificate, FailureResult, PhaseResult
 from designer.certify.declared import bill_findings, bound_findings, comparison_findings, instance_findings
 from designer.certify.rail_only import NAME, TemplateClaim, check_rail_only
 from designer.certify.read_design import DesignFile, read_design
+from designer.certify.relays import RelayOverhead, relay_overhead
 from designer.certify.run import certify_throughput
 from designer.certify.structure import check_structure
+from designer.certify.throughput import nic_rate_gbps
 from designer.fabric.fabric import MANAGEMENT
 from designer.units import cents
 
@@ -139,7 +141,17 @@ def certificate_of(file: DesignFile, structure: Structure, results: Results) -> 
         routing = file.requirements.routing
         found = availability(elements_of(counts), failures, routing=routing, intact_throughput=worst, intact_met=met)
         chances = asdict(found)
-    return Certificate(phases, failures, structure, _rail_only(file), chances)
+    return Certificate(phases, failures, structure, _rail_only(file), chances, _relays(file))
+
+
+def _relays(file: DesignFile) -> RelayOverhead | None:
+    """What the hop inside the domain costs an all-to-all whose traffic keeps to the rails; None where there is none."""
+    steps = [step for phase in file.traffic.network_phases if phase.across == "rail" for step in phase.steps]
+    crossing = any(part.pattern == "all-to-all" for step in steps for part in step.components)
+    nic_gbps = nic_rate_gbps(file.fabric)
+    if not crossing or file.traffic.hb_domain == 1 or nic_gbps <= 0 or file.scale_up_gbps <= 0:
+        return None
+    return relay_overhead(file.traffic.hb_domain, nic_gbps, file.scale_up_gbps)
 
 
 def _carried(file: DesignFile, phase: PhaseResult) -> float:
@@ -196,7 +208,7 @@ def _certificate_findings(
         said = [entry for entry in entries if "+" not in str(entry.get("removed"))]
     yield from _list_differences("phases", file.certificate.get("phases"), due["phases"], ("job", "phase"))
     yield from _list_differences("failures", said, due["failures"], ("removed", "worst_phase"))
-    for part in ("structure", "rail_only", *(() if singles_only else ("availability", "met"))):
+    for part in ("structure", "rail_only", *(() if singles_only else ("availability", "relays", "met"))):
         yield from _differences(f"certificate.{part}", file.certificate.get(part), due[part])
 
 

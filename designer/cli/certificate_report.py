@@ -103,6 +103,17 @@ def availability_words(certificate: Certificate) -> Iterator[str]:
     )
 
 
+def relay_words(certificate: Certificate) -> Iterator[str]:
+    """What an all-to-all from rail to rail pays for the hop inside the HB domain."""
+    relays = certificate.relays
+    if relays is not None:
+        overlapped = "nothing" if relays.overlapped == 0 else f"{100 * relays.overlapped:.1f} %"
+        yield (
+            f"relays: an all-to-all between rails goes over the HB domain first: {100 * relays.serial:.1f} % longer if "
+            f"the two hops follow each other (at most {100 * relays.bound:.1f} %), {overlapped} if they overlap"
+        )
+
+
 def shortfalls(certificate: Certificate) -> Iterator[str]:
     """Everything for which a certificate is not met, a line each."""
     for check in certificate.structure.checks:

@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from designer.certify.certificate import Certificate
-from designer.cli.certificate_report import availability_words, failures_table, phases_table, structure_words
+from designer.cli.certificate_report import (
+    availability_words,
+    failures_table,
+    phases_table,
+    relay_words,
+    structure_words,
+)
 from designer.cli.console import printable, table
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
@@ -224,7 +230,11 @@ def certificate_parts(design: Design, certificate: Certificate) -> Iterator[Any]
         yield Text("\nFailures, of each class of equal cases one", style="bold")
         yield failures_table(certificate, MOST_FAILURES)
     yield Text("")
-    for line in (*structure_words(certificate.structure), *availability_words(certificate)):
+    for line in (
+        *structure_words(certificate.structure),
+        *availability_words(certificate),
+        *relay_words(certificate),
+    ):
         yield Text(printable(line))
 
 

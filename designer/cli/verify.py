@@ -43,7 +43,13 @@ def verify(
 def _parts(result: "Verification") -> "list[Any]":
     from rich.text import Text
 
-    from designer.cli.certificate_report import availability_words, failures_table, phases_table, structure_table
+    from designer.cli.certificate_report import (
+        availability_words,
+        failures_table,
+        phases_table,
+        relay_words,
+        structure_table,
+    )
     from designer.cli.console import printable
 
     name, certificate = printable(result.file.record.name), result.certificate
@@ -57,7 +63,7 @@ def _parts(result: "Verification") -> "list[Any]":
         parts += [Text(""), phases_table(certificate)]
     if certificate.failures:
         parts += [Text(""), failures_table(certificate, MOST_FAILURES)]
-    further = [*availability_words(certificate)]
+    further = [*availability_words(certificate), *relay_words(certificate)]
     if certificate.rail_only is not None:
         further.append(certificate.rail_only.words)
     for text in further:
