@@ -227,9 +227,10 @@ def _any_bounds(
 ) -> Bounds:
     """`any`: the hose on what is left, in each plane; lost ports load other planes and peers by the policy's factor.
 
-    A GPU with some planes left sends all over them. With `lost` of a domain's K NICs gone, each other one carries its
-    own traffic and lost/(K-lost) (spread), or that of ceil(lost/(K-lost)) whole NICs (single relay). Both bound what
-    any permutation asks of it.
+    Spread: a domain sends and receives evenly over the ports that it has left, whole/left of their own share each.
+    Single relay: a GPU with some planes left sends all over them, and with `lost` of a domain's K NICs gone each other
+    one carries its own traffic and that of ceil(lost/(K-lost)) whole NICs. Both bound what any permutation asks of a
+    port. No GPU hands more over in its domain than its own traffic, or what it relays.
     """
     groups, pairs = step_groups(traffic, phase, step, nic_gbps)
     groups, handed = on_rails(groups, view, traffic.hb_domain)
@@ -248,20 +249,32 @@ def _any_bounds(
     alive = view.gpus_alive
     lost = (alive & ~view.has_nic).reshape(-1, domain).sum(axis=1)
     left = view.has_nic.reshape(-1, domain).sum(axis=1)
-    planes_left = (view.port_gbps > 0).sum(axis=1)
-    planes_factor = float((slots / planes_left[view.has_nic]).max(initial=1.0))
     dead, hit = (lost > 0) & (left == 0), (lost > 0) & (left > 0)
-    ratio = lost[hit] / left[hit]
-    extra = float((ratio if policy == "spread" else np.ceil(ratio)).max(initial=0.0))
-    factor = planes_factor * (1 + extra)
+    extra = float(np.ceil(lost[hit] / left[hit]).max(initial=0.0))
+    if policy == "spread":
+        factor = _share_of_ports_left(view, domain)
+    else:
+        planes_left = (view.port_gbps > 0).sum(axis=1)
+        factor = float((slots / planes_left[view.has_nic]).max(initial=1.0)) * (1 + extra)
     ecmp = None if whole.ecmp is None else min(whole.ecmp, 1.0) / factor
     how = whole.how if factor == 1 else f"{whole.how}, {policy} detour"
     lower = min(whole.lower, 1.0) / factor
+    if factor > 1 and domain > 1:
+        handed_over = max((group.hose_rate for group in groups), default=0.0) * max(1.0, extra)
+        lower = min(lower, scale_up_gbps / handed_over) if handed_over else lower
     if policy == "spread" or not hit.any():
         upper = min(whole.upper, cut)
     else:
         upper = 1 / (1 + extra) if phase.gpus == traffic.gpus else 1.0
     return Bounds(lower, max(lower, upper), ecmp, how, int(lost[dead].sum()))
+
+
+def _share_of_ports_left(view: FabricView, domain: int) -> float:
+    """What a port carries when the domain hit worst spreads its traffic evenly, in units of its own share."""
+    whole = (view.attachment[1].sum(axis=1) * view.gpus_alive).reshape(-1, domain).sum(axis=1)
+    left = (view.port_gbps.sum(axis=1) * view.gpus_alive).reshape(-1, domain).sum(axis=1)
+    some = left > 0
+    return float((whole[some] / left[some]).max(initial=1.0))
 
 
 def phase_bounds(

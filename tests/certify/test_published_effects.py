@@ -147,6 +147,17 @@ def test_one_tor_lost_at_4096_gpus() -> None:
     assert 1 - ONE_TOR_LOST["zcube"] > cut["zcube"]  # so little is lost that not all of the step can be this traffic
 
 
+def test_one_of_two_tors_lost_costs_a_sixteenth() -> None:
+    """Alibaba HPN, SIGCOMM 2024: with two planes and 8 GPUs to a server a lost ToR or link takes 6.25 % of its rate."""
+    fabric = clos(Tree(4, 4, 4), rails=8, planes=2)
+    demands = dp(fabric, 8, Component("any", 1, fabric.gpus // 8, 0, 1.0))
+    leaf = int(np.flatnonzero(fabric.nodes.kind == LEAF)[0])
+    for lost in (Failure(nodes=(leaf,)), Failure(links=(0,))):
+        bounds = bounds_of(fabric, demands, lost)
+        assert bounds.lower == pytest.approx(1 - 0.0625)
+        assert bounds.upper == pytest.approx(1 - 0.0625)
+
+
 def test_the_whole_cluster_of_131072_gpus() -> None:
     """131,072 GPUs, 8 rails of three tiers: groups of 256 in full; a rail leaf lost, 7/8 spread, 1/2 by one relay."""
     fabric = clos(Tree(leaves=32, down=32, spines=32, pods=16, up=32), rails=8)
