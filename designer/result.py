@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from designer.catalog import Catalog, catalog_document
+from designer.catalog import catalog_document
 from designer.certify.certificate import Certificate
 from designer.comparison import ComparisonRow
 from designer.costing.bill import CABLE_SECTIONS, Bill
@@ -183,11 +183,6 @@ def used_components(design: Design) -> set[str]:
     cluster = design.instance.cluster
     switches = {*design.fabric.models, *(row.switch for row in design.comparison)}
     return {line.item for line in design.bill.lines} | {cluster.nic.key, cluster.gpu.key} | switches
-
-
-def subset(catalog: Catalog, keys: set[str]) -> dict[str, Any]:
-    """The entries of `keys` as a catalog document."""
-    return catalog_document(catalog, keys)
 
 
 def traffic_document(traffic: Traffic) -> dict[str, Any]:

@@ -1,30 +1,13 @@
-"""Every conversion factor between the units of this package; nowhere else is there a factor of 8.
+"""Every conversion factor between the units of this package.
 
 Rates are in Gb/s (10^9 bit/s, one direction), sizes in bytes, money in whole cents inside and in USD at the border.
 """
 
 from decimal import ROUND_HALF_UP, Decimal
 
-BITS_PER_BYTE = 8
-GIGA = 10**9
 CENTS_PER_USD = 100
 HOURS_PER_YEAR = 8760
 W_PER_KW = 1000
-
-
-def bytes_per_s(rate_gbps: float) -> float:
-    """Bytes per second that a rate in Gb/s carries."""
-    return rate_gbps * GIGA / BITS_PER_BYTE
-
-
-def gbps_from_bytes_per_s(rate_bytes_per_s: float) -> float:
-    """Gb/s of a rate in bytes per second."""
-    return rate_bytes_per_s * BITS_PER_BYTE / GIGA
-
-
-def transfer_s(size_bytes: float, rate_gbps: float) -> float:
-    """Seconds that `size_bytes` take at `rate_gbps`."""
-    return size_bytes / bytes_per_s(rate_gbps)
 
 
 def cents(amount_usd: float | Decimal | str) -> int:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from designer.fabric.fabric import LEAF, LEAF_SPINE, Fabric
+from designer.fabric.fabric import LEAF_SPINE, Fabric
 
 MAX_PATTERNS = 4096
 
@@ -49,6 +49,3 @@ def _worst_of(patterns: np.ndarray, times: np.ndarray) -> float:
             shared[number] = 1.0
         worst = min(worst, float(shared.min()))
     return worst
-
-
-__all__ = ["LEAF", "worst_leaf_pair"]
