@@ -56,11 +56,7 @@ class SearchError(DesignerError):
 
 
 def templates(instance: Instance) -> list[TemplateDesign]:
-    """The known topologies on the instance's catalog, each in its cheapest variant, those that meet it first.
-
-    Raises:
-        MisalignedGroupError: never for an instance that `load_instance` returned.
-    """
+    """The known topologies on the instance's catalog, each in its cheapest variant that meets it, else its cheapest."""
     return best_templates(instance, derive_traffic(instance), Pricing(instance.objective, instance.energy))
 
 

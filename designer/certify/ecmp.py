@@ -22,15 +22,14 @@ def ecmp_throughput(problem: FlowProblem, orbits: Orbits) -> float | None:
         return None
     order = np.argsort(problem.head, kind="stable")
     starts = np.searchsorted(problem.head[order], np.arange(problem.nodes + 1))
-    arcs_of_orbit = np.bincount(orbits.arc)
     load = np.zeros(orbits.arc_count)
     for target, size in zip(sources[first].tolist(), sizes.tolist(), strict=True):
         flow = _routed(problem, target, order, starts)
         if flow is None:
             return 0.0
         load += size * np.bincount(orbits.arc, flow, orbits.arc_count)
+    # Load and capacity are both totals over an orbit of equal arcs.
     capacity = np.bincount(orbits.arc, problem.arc_capacity, orbits.arc_count)
-    del arcs_of_orbit  # load and capacity are both totals over an orbit of equal arcs
     used = load > 0
     if not used.any():
         return problem.most

@@ -112,8 +112,7 @@ def _two_tiers(problem: FlowProblem, busy: Ints, spine: Ints, leaf_x: Floats, lo
     upper = float((table.sum(axis=1) / leaf_x[busy]).min())
     # ECMP toward leaf m: leaf l splits by links over the spines that reach m.
     ecmp = upper
-    patterns, first = np.unique(links > 0, axis=0, return_index=True)
-    for reaches in patterns:
+    for reaches in np.unique(links > 0, axis=0):
         share = links * reaches
         total = share.sum(axis=1, keepdims=True)
         if (total == 0).any():
@@ -124,7 +123,6 @@ def _two_tiers(problem: FlowProblem, busy: Ints, spine: Ints, leaf_x: Floats, lo
         worst = share.max(axis=0)
         down = table[targets] / (leaf_x[busy][targets][:, None] * np.maximum(worst, 1e-300))
         ecmp = min(ecmp, float(down[:, worst > 0].min()))
-    del first
     return HoseBounds(min(lower, problem.most), min(upper, problem.most), min(ecmp, problem.most))
 
 
