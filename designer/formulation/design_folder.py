@@ -51,11 +51,15 @@ class FolderRow:
 
     @property
     def contradicts(self) -> bool:
-        """Whether this result and a proven optimum of the table cannot both be right."""
-        if self.known is None or not self.proven:
+        """Whether this result and the table cannot both be right.
+
+        The bound is above a cost that somebody reached, or the cost below an optimum that somebody proved.
+        """
+        if self.known is None:
             return False
         slack = AGREES * max(1.0, abs(self.known))
-        return self.bound > self.known + slack or (self.cost is not None and self.cost < self.known - slack)
+        cheaper = self.cost is not None and self.cost < self.known - slack
+        return self.bound > self.known + slack or (self.proven and cheaper)
 
 
 def solve_folder(

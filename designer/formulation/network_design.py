@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from designer.errors import DesignerError
+from designer.errors import DesignerError, VerificationError
 from designer.formulation.cut_sets import RowPool, add_weighted_cut, cut_pool
 from designer.formulation.metric import CARRIED, MetricSeparator, carried_share, unreachable
 from designer.formulation.modules import (
@@ -53,7 +53,7 @@ REPAIR_SHARE = 0.1
 REPAIR_SECONDS = 2.0
 
 
-class UnverifiedError(DesignerError):
+class UnverifiedError(VerificationError):
     """A solver's solution that the exact check of all scenarios refuses."""
 
 

@@ -1,6 +1,7 @@
 """Network design on given graphs: known optima, the plain model, and the validity of every cut."""
 
 import itertools
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -364,6 +365,8 @@ def test_a_folder_is_compared_with_its_table(tmp_path: Path) -> None:
     assert (second.verdict, second.contradicts, second.proven) == ("better", False, False)
     assert (third.instance, third.verdict, third.cost) == ("nd7", "new", 1351)
     assert "better" in format_row(first)
+    assert replace(second, known=1600.0).contradicts, "a proven cost above one that was reached"
+    assert replace(first, termination="infeasible", cost=None, bound=math.inf).contradicts
 
 
 @pytest.mark.parametrize(
