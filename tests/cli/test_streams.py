@@ -39,7 +39,8 @@ def test_help_loads_no_heavy_module() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["new"], ["design"], ["compare"], ["traffic"], ["catalog"], ["catalog", "show"], ["schema"]]
+    "command",
+    [[], ["new"], ["design"], ["compare"], ["traffic"], ["bench"], ["catalog"], ["catalog", "show"], ["schema"]],
 )
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_everywhere(run: Run, command: list[str], option: str) -> None:
