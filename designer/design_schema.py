@@ -142,6 +142,14 @@ class LinkColumns(Record):
     medium: Column
 
 
+class OwnedRecord(Record):
+    """A switch that was there before."""
+
+    node: Count
+    name: str
+    free_ports: Count = Field(description="ports of its native speed that it had left; those of its last cages")
+
+
 class FabricRecord(Record):
     """The network link by link."""
 
@@ -151,6 +159,9 @@ class FabricRecord(Record):
     media: list[dict[str, Any]]
     nodes: NodeColumns
     links: LinkColumns
+    owned: list[OwnedRecord] = Field(
+        default_factory=list[OwnedRecord], description="switches that were there before: no line of the bill"
+    )
 
 
 class ProvenanceRecord(Record):
@@ -264,5 +275,8 @@ class DesignFile(Record):
     catalog: dict[str, Any]
     provenance: ProvenanceRecord
     fabric: FabricRecord
+    family: Literal["clos", "link-placement"] = Field(
+        "clos", description="clos: tiers, pods, rails and planes; link-placement: any links between switches"
+    )
     certificate: CertificateRecord | None = Field(description="null where the checks were not finished")
     digest: str = Field(description="SHA-256 of all other fields as JSON with sorted keys", pattern="^[0-9a-f]{64}$")

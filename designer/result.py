@@ -182,7 +182,9 @@ def used_components(design: Design) -> set[str]:
     """Catalog keys that the design, its hosts, its bill and the templates beside it name."""
     cluster = design.instance.cluster
     switches = {*design.fabric.models, *(row.switch for row in design.comparison)}
-    return {line.item for line in design.bill.lines} | {cluster.nic.key, cluster.gpu.key} | switches
+    hosts = {key for kind in cluster.kinds() for key in (kind.gpu.key, kind.nic.key)}
+    owned = {item.switch.key for item in cluster.existing}
+    return {line.item for line in design.bill.lines} | hosts | owned | switches
 
 
 def traffic_document(traffic: Traffic) -> dict[str, Any]:
@@ -192,7 +194,7 @@ def traffic_document(traffic: Traffic) -> dict[str, Any]:
 
 def _cluster_document(instance: Instance) -> Mapping[str, Any]:
     cluster = instance.cluster
-    return {
+    document: dict[str, object] = {
         "gpus": cluster.gpus,
         "gpu": cluster.gpu.key,
         "nic": cluster.nic.key,
@@ -200,3 +202,13 @@ def _cluster_document(instance: Instance) -> Mapping[str, Any]:
         "rails": cluster.rails,
         "management_ports": cluster.management_ports,
     }
+    if cluster.irregular:
+        document["servers"] = [
+            {"count": kind.count, "gpu": kind.gpu.key, "gpus": kind.gpus, "nic": kind.nic.key}
+            for kind in cluster.servers
+        ]
+    if cluster.existing:
+        document["existing"] = [
+            {"name": item.name, "switch": item.switch.key, "free_ports": item.free_ports} for item in cluster.existing
+        ]
+    return document

@@ -47,6 +47,11 @@ class Switch:
         """Logical ports of the switch when every cage runs in `mode`."""
         return min(self.cages * mode.ports_per_cage, self.max_ports)
 
+    @property
+    def native_mode(self) -> PortMode:
+        """The mode with the fastest ports: how the ports of a switch are counted when nothing else is said."""
+        return max(self.modes, key=lambda mode: (mode.gbps, mode.ports_per_cage))
+
     def modes_at(self, gbps: int) -> tuple[PortMode, ...]:
         """The modes whose logical ports run at `gbps`."""
         return tuple(mode for mode in self.modes if mode.gbps == gbps)

@@ -5,7 +5,7 @@ Nodes are numbered GPUs first (0 .. gpus-1), then management ports, then switche
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,8 +59,20 @@ class Links:
 
 
 @dataclass(frozen=True)
+class OwnedSwitch:
+    """A switch of the fabric that was there before: its node, its name, and the ports it had left, of native speed."""
+
+    node: int
+    name: str
+    free_ports: int
+
+
+@dataclass(frozen=True)
 class Fabric:
-    """The network of a cluster. `models` are catalog keys of switches; `gpus_per_cage` NICs share one socket."""
+    """The network of a cluster.
+
+    `models` are catalog keys of switches; `gpus_per_cage` NICs share one socket; `owned` switches are not bought.
+    """
 
     gpus: int
     gpus_per_cage: int
@@ -68,6 +80,7 @@ class Fabric:
     media: tuple[MediumUse, ...]
     nodes: Nodes
     links: Links
+    owned: tuple[OwnedSwitch, ...] = ()
 
     @property
     def n_nodes(self) -> int:
@@ -130,6 +143,7 @@ class Fabric:
             ],
             "nodes": _columns_document(self.nodes),
             "links": _columns_document(self.links),
+            "owned": [asdict(switch) for switch in self.owned],
         }
 
     @staticmethod
@@ -142,9 +156,9 @@ class Fabric:
         media = tuple(MediumUse(**medium) for medium in document["media"])
         nodes = Nodes(**_columns(document["nodes"], [field.name for field in fields(Nodes)]))
         links = Links(**_columns(document["links"], [field.name for field in fields(Links)]))
-        return Fabric(
-            int(document["gpus"]), int(document["gpus_per_cage"]), tuple(document["models"]), media, nodes, links
-        )
+        owned = tuple(OwnedSwitch(**switch) for switch in document.get("owned", ()))
+        gpus, per_cage = int(document["gpus"]), int(document["gpus_per_cage"])
+        return Fabric(gpus, per_cage, tuple(document["models"]), media, nodes, links, owned)
 
 
 def _columns_document(table: Nodes | Links) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
-from designer.catalog.components import Catalog, Gpu, Nic
+from designer.catalog.components import Catalog, Gpu, Nic, Switch
 from designer.instance.schema import (
     CablingSection,
     EnergySection,
@@ -14,8 +15,43 @@ from designer.workload.transformer import Transformer
 
 
 @dataclass(frozen=True)
+class Servers:
+    """`count` equal servers of `gpus` GPUs each, one NIC per GPU."""
+
+    count: int
+    gpus: int
+    gpu: Gpu
+    nic: Nic
+
+
+@dataclass(frozen=True)
+class ExistingSwitch:
+    """A switch that is there already; `free_ports` of its native mode are left for new links.
+
+    Its last ceil(free_ports / ports per cage) cages hold them. A cage may run in any mode: a port of a mode with p
+    ports to a cage takes (native ports per cage) / p of a free port, and all together at most `free_ports`.
+    """
+
+    name: str
+    switch: Switch
+    free_ports: int
+
+    @property
+    def free_cages(self) -> range:
+        """Numbers of the cages that new links may use."""
+        needed = -(-self.free_ports // self.switch.native_mode.ports_per_cage)
+        return range(self.switch.cages - needed, self.switch.cages)
+
+
+@dataclass(frozen=True)
 class Cluster:
-    """The GPUs and how they are grouped: `gpus` in HB domains of `hb_domain`, on `rails` rails, one NIC each."""
+    """The GPUs and how they are grouped: `gpus` in HB domains of `hb_domain`, on `rails` rails, one NIC each.
+
+    An irregular cluster has several kinds of `servers`: its GPUs are numbered kind by kind, server by server.
+    `hb_domain` and `rails` are then the greatest common divisor of the servers' sizes: a larger server counts as
+    several domains, and its scale-up network carries nothing between them. `gpu` and `nic` are those of the first
+    kind. `existing` are switches that are there already.
+    """
 
     gpus: int
     gpu: Gpu
@@ -23,11 +59,30 @@ class Cluster:
     hb_domain: int
     rails: int
     management_ports: int
+    servers: tuple[Servers, ...] = ()
+    existing: tuple[ExistingSwitch, ...] = ()
 
     @property
     def gpus_per_rail(self) -> int:
         """Endpoints of one rail."""
         return self.gpus // self.rails
+
+    @property
+    def irregular(self) -> bool:
+        """Whether the cluster is given by kinds of servers."""
+        return bool(self.servers)
+
+    def kinds(self) -> tuple[Servers, ...]:
+        """The kinds of servers in the order of their GPUs; a regular cluster has one."""
+        if self.servers:
+            return self.servers
+        per_server = min(self.gpu.gpus_per_server, self.hb_domain)
+        return (Servers(self.gpus // per_server, per_server, self.gpu, self.nic),)
+
+    def kind_ranges(self) -> tuple[range, ...]:
+        """The GPUs of each kind of server."""
+        ends = list(accumulate((kind.count * kind.gpus for kind in self.kinds()), initial=0))
+        return tuple(range(first, end) for first, end in pairwise(ends))
 
 
 @dataclass(frozen=True)

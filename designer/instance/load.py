@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from designer.catalog import Catalog, load_catalog
 from designer.errors import InputError, InstanceError, Problem
+from designer.instance.cluster import Location, resolve_cluster
 from designer.instance.instance import Cluster, DirectDemand, Instance, Job, Parallelism
 from designer.instance.schema import (
     DEFAULT_ORDER,
@@ -21,8 +22,6 @@ from designer.workload.model_library import load_model_library
 from designer.workload.phases import phase_of_demand, phases_of_job
 from designer.workload.placement import MisalignedGroupError, digits, domain_group, merge
 from designer.workload.transformer import Transformer, inconsistencies
-
-Location = tuple[str | int, ...]
 
 
 def load_instance(path: Path | str) -> Instance:
@@ -60,7 +59,7 @@ class _Resolver:
     def resolve(self) -> Instance:
         file = self.file
         catalog = load_catalog(file.catalog, self.base)
-        cluster = self._cluster(catalog)
+        cluster = resolve_cluster(file.cluster, catalog, self.refuse)
         if cluster is None:
             raise InstanceError(self.problems)
         workload = [self._item(number, item, cluster) for number, item in enumerate(file.workload)]
@@ -82,36 +81,6 @@ class _Resolver:
             catalog,
             cast("Mapping[str, object]", self.source.data),
         )
-
-    def _cluster(self, catalog: Catalog) -> Cluster | None:
-        section = self.file.cluster
-        gpu, nic = catalog.gpus.get(section.gpu), catalog.nics.get(section.nic)
-        for field, found, known in (("gpu", gpu, catalog.gpus), ("nic", nic, catalog.nics)):
-            if found is None:
-                allowed = "one of: " + ", ".join(known)
-                self.refuse(("cluster", field), repr(getattr(section, field)), f"a component of the catalog, {allowed}")
-        if gpu is None or nic is None:
-            return None
-        domain = section.hb_domain or gpu.hb_domain
-        rails = section.rails or domain
-        per_server = min(gpu.gpus_per_server, domain)
-        if section.gpus % per_server:
-            allowed = f"a multiple of the {per_server} GPUs of a server ({self._near(section.gpus, per_server)})"
-            self.refuse(("cluster", "gpus"), section.gpus, allowed)
-        elif section.gpus % domain:
-            allowed = f"a multiple of the {domain} GPUs of an HB domain ({self._near(section.gpus, domain)})"
-            self.refuse(("cluster", "gpus"), section.gpus, allowed)
-        if domain % rails:
-            divisors = [str(value) for value in range(1, domain + 1) if domain % value == 0]
-            self.refuse(("cluster", "rails"), rails, f"a divisor of the hb_domain {domain}: {', '.join(divisors)}")
-        if section.gpus % nic.nics_per_cage:
-            self.refuse(("cluster", "gpus"), section.gpus, f"a multiple of {nic.nics_per_cage} NICs to a socket")
-        return None if self.problems else Cluster(section.gpus, gpu, nic, domain, rails, section.management_ports)
-
-    @staticmethod
-    def _near(value: int, step: int) -> str:
-        below, above = value // step * step, (value // step + 1) * step
-        return f"{below} or {above}" if below else str(above)
 
     def _item(self, number: int, item: JobSection | DemandSection, cluster: Cluster) -> Job | DirectDemand | None:
         at = ("workload", number)
@@ -266,13 +235,16 @@ class _Resolver:
             if key not in catalog.switches:
                 allowed = f"a switch of the catalog, one of: {', '.join(catalog.switches)}"
                 self.refuse(("search", "switches", number), repr(key), allowed)
-        offered = sorted({mode.ports for mode in cluster.nic.modes})
+        nics = {kind.nic.key: kind.nic for kind in cluster.kinds()}
+        named = ", ".join(nics)
+        # Kinds of servers meet on one network: their NICs run as one port each.
+        offered = [1] if cluster.irregular else sorted({mode.ports for mode in cluster.nic.modes})
         if search.planes is not None and not set(search.planes) & set(offered):
-            allowed = f"at least one number of ports that {cluster.nic.key} offers: {', '.join(map(str, offered))}"
+            allowed = f"at least one number of ports that {named} offers: {', '.join(map(str, offered))}"
             self.refuse(("search", "planes"), search.planes, allowed)
-        if search.protocols is not None and not set(search.protocols) & set(cluster.nic.protocols):
-            allowed = f"a protocol of {cluster.nic.key}: {', '.join(cluster.nic.protocols)}"
-            self.refuse(("search", "protocols"), search.protocols, allowed)
+        spoken = list(dict.fromkeys(protocol for nic in nics.values() for protocol in nic.protocols))
+        if search.protocols is not None and not set(search.protocols) & set(spoken):
+            self.refuse(("search", "protocols"), search.protocols, f"a protocol of {named}: {', '.join(spoken)}")
 
     def _requirements(self, jobs: tuple[Job | DirectDemand, ...], cluster: Cluster) -> None:
         requirements = self.file.requirements

@@ -24,14 +24,44 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class ClusterSection(Section):
-    """The GPUs, their servers and their NICs."""
+class ServersSection(Section):
+    """One kind of servers of an irregular cluster."""
 
-    gpus: Degree = Field(description="number of GPUs; a whole number of servers and of HB domains")
+    count: Degree = Field(description="servers of this kind")
     gpu: Key = Field(description="catalog key of the GPU in its server")
+    gpus: Degree | None = Field(None, description="GPUs of one server; default: the catalog's")
     nic: Key = Field(description="catalog key of the NIC; one NIC per GPU")
+
+
+class ExistingSection(Section):
+    """A switch that is there already and costs nothing."""
+
+    name: Key = Field(description="name of the switch, as the design speaks of it")
+    switch: Key = Field(description="catalog key of its model")
+    free_ports: Degree = Field(
+        description="ports left, counted at the speed of its fastest mode; they are those of its last cages"
+    )
+
+
+class ClusterSection(Section):
+    """The GPUs, their servers and their NICs: `gpus`, `gpu` and `nic` where all servers are alike, else `servers`."""
+
+    gpus: Degree | None = Field(None, description="number of GPUs; a whole number of servers and of HB domains")
+    gpu: Key | None = Field(None, description="catalog key of the GPU in its server")
+    nic: Key | None = Field(None, description="catalog key of the NIC; one NIC per GPU")
     hb_domain: Degree | None = Field(None, description="GPUs joined by one scale-up network; default: the catalog's")
     rails: Degree | None = Field(None, description="rails of the cluster, a divisor of hb_domain; default: hb_domain")
+    servers: list[ServersSection] | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="kinds of servers in the order of their GPUs, in place of gpus, gpu, nic, hb_domain and rails; "
+        "hb_domain and rails are then the greatest common divisor of the servers' sizes: a larger server counts as "
+        "several domains, and its scale-up network carries nothing between them",
+    )
+    existing: list[ExistingSection] = Field(
+        default_factory=list[ExistingSection], max_length=256, description="switches that are there already"
+    )
     management_ports: int = Field(
         0, ge=0, le=4096, description="further leaf ports in each fabric, for a subnet manager or monitoring"
     )
