@@ -22,7 +22,13 @@ from designer.catalog.components import (
 
 if TYPE_CHECKING:
     from designer.catalog.check import Finding, check_catalog
-    from designer.catalog.load import catalog_document, catalog_from_document, catalog_names, load_catalog
+    from designer.catalog.load import (
+        catalog_document,
+        catalog_from_document,
+        catalog_names,
+        catalog_records,
+        load_catalog,
+    )
     from designer.catalog.media import ItemUnit, LinkMedium, item_unit, link_media
 
 __all__ = [
@@ -43,6 +49,7 @@ __all__ = [
     "catalog_document",
     "catalog_from_document",
     "catalog_names",
+    "catalog_records",
     "check_catalog",
     "item_unit",
     "link_media",
@@ -55,6 +62,7 @@ _HOMES = {
     "catalog_document": "load",
     "catalog_from_document": "load",
     "catalog_names": "load",
+    "catalog_records": "load",
     "load_catalog": "load",
     "ItemUnit": "media",
     "LinkMedium": "media",

@@ -39,6 +39,29 @@ def load_catalog(spec: str | Path | Sequence[str | Path], base: Path | None = No
     Raises:
         CatalogError: with every problem of every layer: file, line, field, what was found and what is allowed.
     """
+    return _catalog(*_read_layers(spec, base))
+
+
+def catalog_records(spec: str | Path | Sequence[str | Path], base: Path | None = None) -> dict[str, Any]:
+    """The merged records of a catalog as its files write them, without defaults, as plain JSON values.
+
+    A copy of them can be changed and then read by `catalog_from_document`.
+
+    Raises:
+        CatalogError: as for `load_catalog`.
+    """
+    names, merged = _read_layers(spec, base)
+    document: dict[str, Any] = {"names": list(names)}
+    for section in SECTIONS:
+        records = merged[section].items()
+        document[section] = {key: record.model_dump(mode="json", exclude_unset=True) for key, record in records}
+    return document
+
+
+def _read_layers(
+    spec: str | Path | Sequence[str | Path], base: Path | None
+) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+    """The names of the layers, and the records of all by section and key."""
     layers = [spec] if isinstance(spec, str | Path) else list(spec)
     if not layers:
         raise CatalogError([Problem("catalog", None, "", "no layer", _allowed_layers())])
@@ -54,7 +77,7 @@ def load_catalog(spec: str | Path | Sequence[str | Path], base: Path | None = No
     merged: dict[str, dict[str, Any]] = {} if problems else _merge(read, problems)
     if problems:
         raise CatalogError(problems)
-    return _catalog(tuple(str(layer) for layer in layers), merged)
+    return tuple(str(layer) for layer in layers), merged
 
 
 def catalog_from_document(document: object) -> Catalog:

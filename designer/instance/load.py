@@ -35,13 +35,17 @@ def load_instance(path: Path | str) -> Instance:
     return _Resolver(source, Path(path).parent).resolve()
 
 
-def instance_from_document(document: Mapping[str, Any], base: Path | None = None) -> Instance:
+def instance_from_document(
+    document: Mapping[str, Any], base: Path | None = None, catalog: Catalog | None = None
+) -> Instance:
     """The instance of plain data, as a YAML file would hold it; paths in it are relative to `base`.
+
+    A `catalog` takes the place of the one that the document names.
 
     Raises:
         InstanceError, CatalogError: as for `load_instance`.
     """
-    return _Resolver(Source("instance", dict(document)), base or Path()).resolve()
+    return _Resolver(Source("instance", dict(document)), base or Path()).resolve(catalog)
 
 
 class _Resolver:
@@ -56,9 +60,9 @@ class _Resolver:
         field = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
         self.problems.append(Problem(self.source.path, self.source.line(location), field, str(found), allowed))
 
-    def resolve(self) -> Instance:
+    def resolve(self, catalog: Catalog | None = None) -> Instance:
         file = self.file
-        catalog = load_catalog(file.catalog, self.base)
+        catalog = catalog or load_catalog(file.catalog, self.base)
         cluster = resolve_cluster(file.cluster, catalog, self.refuse)
         if cluster is None:
             raise InstanceError(self.problems)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from designer.catalog import catalog_document, catalog_from_document, load_catalog
+from designer.catalog import catalog_document, catalog_from_document, catalog_records, load_catalog
 from designer.catalog.schema import CatalogFile
 from designer.errors import CatalogError
 
@@ -201,3 +201,13 @@ def test_the_package_imports_without_pydantic():
     code = "import sys, designer.catalog; print({'pydantic', 'yaml'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_the_records_read_back_are_the_catalog_and_keep_what_is_left_to_defaults(write):
+    """Nothing that follows from other fields is written out, so that a record can be changed."""
+    spec = ["builtin", write(SWITCH.format(key="x1"))]
+    records = catalog_records(spec)
+    assert catalog_from_document(records) == load_catalog(spec)
+    assert "max_ports" not in records["switches"]["x1"]
+    records["switches"]["x1"]["cages"] = 16
+    assert catalog_from_document(records).switches["x1"].max_ports == 32
