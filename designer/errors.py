@@ -45,6 +45,10 @@ class CatalogError(InputError):
     """Problems of a catalog file."""
 
 
+class StudyError(InputError):
+    """Problems of a study: its file, its axes, the columns it names, or the machines it is to run on."""
+
+
 class OutputError(InputError):
     """An output path that cannot be written."""
 

@@ -28,11 +28,20 @@ def write_text_atomically(path: Path | str, text: str) -> None:
     Raises:
         OutputError: the file cannot be written; nothing is left behind.
     """
-    target = _target(path)
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
         raise OutputError(path, "the text holds characters that UTF-8 cannot express") from error
+    write_bytes_atomically(path, content)
+
+
+def write_bytes_atomically(path: Path | str, content: bytes) -> None:
+    """Write `content` to `path`, as `write_text_atomically` writes a text.
+
+    Raises:
+        OutputError: the file cannot be written; nothing is left behind.
+    """
+    target = _target(path)
     temporary: Path | None = None
     try:
         descriptor, temporary = _create_beside(target)
