@@ -173,7 +173,10 @@ class Cable:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU in its server: the server's size, the scale-up network, compute and memory."""
+    """A GPU in its server: the server's size, the scale-up network, compute and memory.
+
+    `memory_bytes_per_s` is what its memory reads and writes in a second, None where that is not known.
+    """
 
     key: str
     vendor: str
@@ -183,6 +186,7 @@ class Gpu:
     scale_up_gbps: float
     bf16_tflops: float
     memory_bytes: int
+    memory_bytes_per_s: int | None
     price: Price | None
     source: str
 

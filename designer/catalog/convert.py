@@ -138,6 +138,7 @@ def gpu_of(key: str, record: GpuRecord) -> Gpu:
         scale_up_gbps=record.scale_up_gbps,
         bf16_tflops=record.bf16_tflops,
         memory_bytes=record.memory_bytes,
+        memory_bytes_per_s=record.memory_bytes_per_s,
         price=None if record.price is None else price_of(record.price),
         source=record.source,
     )

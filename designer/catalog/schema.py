@@ -172,6 +172,9 @@ class GpuRecord(ProductRecord):
         strict=True, gt=0, le=1e6, allow_inf_nan=False, description="dense BF16 rate in 10^12 operations per second"
     )
     memory_bytes: int = Field(strict=True, ge=1, le=10**15, description="memory of one GPU in bytes")
+    memory_bytes_per_s: int | None = Field(
+        default=None, strict=True, ge=1, le=10**16, description="bytes that its memory reads and writes in a second"
+    )
     price: PriceRecord | None = Field(default=None, description="price of one GPU, or null")
 
 
