@@ -5,9 +5,16 @@ Rates are in Gb/s (10^9 bit/s, one direction), sizes in bytes, money in whole ce
 
 from decimal import ROUND_HALF_UP, Decimal
 
+BITS_PER_BYTE = 8
+BITS_PER_GBIT = 10**9
 CENTS_PER_USD = 100
 HOURS_PER_YEAR = 8760
 W_PER_KW = 1000
+
+
+def transfer_s(size_bytes: float, rate_gbps: float) -> float:
+    """Seconds that `size_bytes` take at `rate_gbps`."""
+    return size_bytes * BITS_PER_BYTE / (rate_gbps * BITS_PER_GBIT)
 
 
 def cents(amount_usd: float | Decimal | str) -> int:

@@ -168,8 +168,24 @@ def forward_flops_per_sequence(model: Transformer, seq_length: int | None = None
         + model.moe_layers * moe_weights
         + model.vocab * model.hidden
     )
-    qk_dim, v_dim = model.head_dim, model.head_dim
+    return 2 * tokens * weights + score_flops_per_sequence(model, tokens)
+
+
+def head_dims(model: Transformer) -> tuple[int, int]:
+    """Features of a head: of its queries and keys, and of its values."""
     if model.kv_lora_rank:
-        qk_dim, v_dim = model.qk_nope_head_dim + model.qk_rope_head_dim, model.v_head_dim
-    scores = 2 * tokens**2 * model.heads * (qk_dim + v_dim) * model.layers
-    return 2 * tokens * weights + scores
+        return model.qk_nope_head_dim + model.qk_rope_head_dim, model.v_head_dim
+    return model.head_dim, model.head_dim
+
+
+def score_flops_per_sequence(model: Transformer, seq_length: int) -> int:
+    """The part of `forward_flops_per_sequence` for scores and their product with the values: `2·s²·a·(d_qk + d_v)·L`.
+
+    It is what selective recomputation does again (Korthikanti 2022, arXiv 2205.05198, section 5).
+    """
+    return 2 * seq_length**2 * model.heads * sum(head_dims(model)) * model.layers
+
+
+def logit_flops_per_sequence(model: Transformer, seq_length: int) -> int:
+    """The part of `forward_flops_per_sequence` for the logits: `2·s·h·V` (Narayanan 2021, arXiv 2104.04473, appendix)."""
+    return 2 * seq_length * model.hidden * model.vocab
