@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from designer.certify.certificate import EXACT, FailureResult, PhaseResult
 from designer.certify.run import certify_throughput
-from designer.certify.throughput import Judge, certify_phases, nic_rate_gbps
+from designer.certify.throughput import Judge, certify_phases
 from designer.comparison import ComparisonRow, TemplateDesign
 from designer.errors import InfeasibleError, NoDesignError
 from designer.fabric.build import build_clos
@@ -76,8 +76,7 @@ def _decided(
     if options.checking:
         options.checking(f"template {item.name}")
     fabric, scale_up_gbps = build_zcube(item.shape, item.media), instance.cluster.gpu.scale_up_gbps
-    nic_gbps = nic_rate_gbps(fabric)
-    phases = certify_phases(fabric, traffic, instance.requirements, Judge(), nic_gbps, scale_up_gbps)
+    phases = certify_phases(fabric, traffic, instance.requirements, Judge(), scale_up_gbps)
     failures: tuple[FailureResult, ...] = ()
     if survive and all(phase.met for phase in phases):
         pairs = any(failure.count > 1 for failure in survive)

@@ -4,11 +4,12 @@ from itertools import product
 
 import numpy as np
 
-from designer.catalog.components import Cable, Catalog, Nic
+from designer.catalog.components import Cable, Catalog, Nic, NicMode
 from designer.catalog.media import carries, joins
 from designer.certify.certificate import Check
 from designer.certify.ports import Ends, NicPorts, fitting_modes, told
 from designer.fabric.fabric import Column, Fabric, MediumUse
+from designer.instance.instance import Cluster
 
 Socket = tuple[str, int]
 
@@ -80,21 +81,25 @@ def _optics_problem(catalog: Catalog, use: MediumUse, lower: Socket, upper: Sock
     return None
 
 
-def cabling_checks(fabric: Fabric, catalog: Catalog, nic: Nic, ends: Ends, ports: NicPorts) -> list[Check]:
+def cabling_checks(fabric: Fabric, catalog: Catalog, cluster: Cluster, ends: Ends, ports: NicPorts) -> list[Check]:
     """Media that fit, one kind of module in a cage, and lanes of a cable that stay together."""
     return [
-        Check.of("media", _media(fabric, catalog, nic, ends, ports)),
+        Check.of("media", _media(fabric, catalog, cluster, ends, ports)),
         Check.of("modules", _modules(fabric, ends)),
         Check.of("cables with several lanes", _bundles(fabric, catalog, ends)),
     ]
 
 
-def _media(fabric: Fabric, catalog: Catalog, nic: Nic, ends: Ends, ports: NicPorts) -> list[str]:
+def _media(fabric: Fabric, catalog: Catalog, cluster: Cluster, ends: Ends, ports: NicPorts) -> list[str]:
     links, count = fabric.links, fabric.n_links
-    models = len(fabric.models) + 1
+    models, kinds = len(fabric.models) + 1, len(cluster.kinds())
+    hosts = [_nic_sockets(kind.nic, mode) for kind, mode in zip(cluster.kinds(), ports.modes, strict=True)]
+    kind = _kinds_of(cluster, ends.node)
     speeds, speed = np.unique(links.gbps, return_inverse=True)
     code: Column = links.medium.copy()
     for column, size in (
+        (kind[:count], kinds),
+        (kind[count:], kinds),
         (ends.model[:count] + 1, models),
         (ends.model[count:] + 1, models),
         (ends.last_lane[:count], int(ends.last_lane.max(initial=0)) + 1),
@@ -106,7 +111,10 @@ def _media(fabric: Fabric, catalog: Catalog, nic: Nic, ends: Ends, ports: NicPor
     seen, first, times = np.unique(code, return_index=True, return_counts=True)
     for _, link, many in zip(seen.tolist(), first.tolist(), times.tolist(), strict=True):
         gbps, use = int(links.gbps[link]), fabric.media[int(links.medium[link])]
-        sockets = [_sockets(fabric, catalog, nic, ends, ports, end, gbps) for end in (link, link + count)]
+        sockets = [
+            hosts[int(kind[end])] if ends.model[end] < 0 else _switch_sockets(fabric, catalog, ends, end, gbps)
+            for end in (link, link + count)
+        ]
         if not all(sockets):
             continue  # a speed or breakout that the device does not have; told elsewhere
         problems = [medium_problem(catalog, use, lower, upper, gbps) for lower, upper in product(*sockets)]
@@ -115,13 +123,18 @@ def _media(fabric: Fabric, catalog: Catalog, nic: Nic, ends: Ends, ports: NicPor
     return found
 
 
-def _sockets(
-    fabric: Fabric, catalog: Catalog, nic: Nic, ends: Ends, ports: NicPorts, end: int, gbps: int
-) -> list[Socket]:
-    model = int(ends.model[end])
-    if model < 0:  # management ports are cabled as the NICs are
-        return [(nic.cage, max(nic.ports_per_cage(ports.mode), 1))] if ports.mode else []
-    switch = catalog.switches[fabric.models[model]]
+def _kinds_of(cluster: Cluster, node: Column) -> Column:
+    """The kind of servers of each GPU; 0 for other nodes, as management ports are cabled as the first NICs are."""
+    stops = [gpus.stop for gpus in cluster.kind_ranges()]
+    return np.where(node < cluster.gpus, np.searchsorted(stops, node, side="right"), 0)
+
+
+def _nic_sockets(nic: Nic, mode: NicMode | None) -> list[Socket]:
+    return [(nic.cage, max(nic.ports_per_cage(mode), 1))] if mode else []
+
+
+def _switch_sockets(fabric: Fabric, catalog: Catalog, ends: Ends, end: int, gbps: int) -> list[Socket]:
+    switch = catalog.switches[fabric.models[int(ends.model[end])]]
     return [(switch.cage, mode.ports_per_cage) for mode in fitting_modes(switch, gbps, int(ends.last_lane[end]))]
 
 

@@ -160,10 +160,7 @@ def instance_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
     except InputError as error:
         yield "instance", f"the instance inside the file cannot be resolved: {error}"
         return
-    cluster, ends = instance.cluster, file.endpoints
-    here = (ends.gpus, ends.nic.key, ends.hb_domain, ends.rails, ends.management_ports)
-    there = (cluster.gpus, cluster.nic.key, cluster.hb_domain, cluster.rails, cluster.management_ports)
-    if here != there or cluster.gpu.key != file.gpu:
+    if instance.cluster != file.cluster:
         yield "instance", "cluster: differs from that of the instance inside the file"
     derived = derive_traffic(instance)
     if derived != file.traffic:

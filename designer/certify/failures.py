@@ -62,7 +62,6 @@ class FailureStudy:
     fabric: Fabric
     traffic: Traffic
     requirements: RequirementsSection
-    nic_gbps: float
     scale_up_gbps: float
     judge: Judge
     progress: Progress | None = None
@@ -155,7 +154,7 @@ class FailureStudy:
         """The phase that carries the least of its floor, with its bounds as parts of the floor."""
         worst = ("", Bounds(1.0, 1.0, 1.0, "nothing to send"))
         for phase in self.traffic.network_phases:
-            bounds = phase_bounds(self.judge, view, self.traffic, phase, self.nic_gbps, self.scale_up_gbps, policy)
+            bounds = phase_bounds(self.judge, view, self.traffic, phase, self.scale_up_gbps, policy)
             relative = _relative(bounds, phase.floor)
             if worst[0] == "" or self._carried(relative) < self._carried(worst[1]):
                 worst = (phase.name, relative)
@@ -442,8 +441,9 @@ def _all_demands(study: FailureStudy, local: Ints, gpus: Ints) -> tuple[list[Hub
         name = np.unique(domain, return_inverse=True)[1].reshape(-1)
         hubs.append(Hubs(local[gpus], name, np.ones(len(gpus), dtype=np.int64), 0.0))
     for phase in study.traffic.network_phases:
+        line_gbps = study.intact.line_rate_gbps(phase)
         for step in phase.steps:
-            groups, flows = step_groups(study.traffic, phase, step, study.nic_gbps)
+            groups, flows = step_groups(study.traffic, phase, step, line_gbps)
             for group in groups:
                 chosen = inside[group.gpu]
                 name = np.unique(group.group[chosen], return_inverse=True)[1].reshape(-1)

@@ -12,6 +12,7 @@ import numpy as np
 from designer.catalog.components import Catalog, Nic, NicMode, PortMode, Switch
 from designer.certify.certificate import Check
 from designer.fabric.fabric import CORE, GPU, HOST, KINDS, LEAF, MANAGEMENT, SPINE, Column, Fabric
+from designer.instance.instance import Cluster
 
 PORT_LIMIT = 1 << 12  # cages of a device, and lanes of a cage, in a packed number
 JOINED = ((GPU, LEAF), (MANAGEMENT, LEAF), (LEAF, LEAF), (LEAF, SPINE), (SPINE, CORE))
@@ -192,20 +193,42 @@ def fitting_modes(switch: Switch, gbps: int, last_lane: int) -> tuple[PortMode, 
 
 @dataclass(frozen=True)
 class NicPorts:
-    """How the NICs are used: `link` are the links of GPUs and `port` the NIC port of each, -1 where it has none."""
+    """How the NICs are used: `link` are the links of GPUs and `port` the NIC port of each, -1 where it has none.
 
-    mode: NicMode | None
+    `modes` are those of the cluster's kinds of servers, None where the NIC has no such mode.
+    """
+
+    modes: tuple[NicMode | None, ...]
     link: Column
     port: Column
     checks: tuple[Check, ...]
 
 
-def nic_ports(fabric: Fabric, nic: Nic) -> NicPorts:
+def nic_ports(fabric: Fabric, cluster: Cluster) -> NicPorts:
     """The port of every GPU's NIC that each link takes, and whether every port is connected exactly once."""
     links = fabric.links
     link = np.flatnonzero((fabric.link_class() == HOST) & (fabric.nodes.kind[links.a] == GPU))
+    port = np.full(len(link), -1, dtype=np.int64)
+    modes: list[NicMode | None] = []
+    found: list[str] = []
+    for kind, gpus in zip(cluster.kinds(), cluster.kind_ranges(), strict=True):
+        own = np.flatnonzero((links.a[link] >= gpus.start) & (links.a[link] < gpus.stop))
+        mode, port[own], problems = _nics_of(fabric, kind.nic, gpus, link[own])
+        modes.append(mode)
+        found += problems
+    management = np.flatnonzero(fabric.nodes.kind == MANAGEMENT)
+    times = np.bincount(links.a, minlength=fabric.n_nodes)[management]
+    found += told(
+        management[times != 1], lambda node: f"management node {node}: {int((links.a == node).sum())} links, not 1"
+    )
+    return NicPorts(tuple(modes), link, port, (Check.of("NIC ports", found),))
+
+
+def _nics_of(fabric: Fabric, nic: Nic, gpus: range, link: Column) -> tuple[NicMode | None, Column, list[str]]:
+    """Mode of the equal NICs of a range of GPUs, the port that each of their links takes, and what is wrong."""
+    links = fabric.links
     gpu, gbps = links.a[link], links.gbps[link]
-    per_gpu = np.bincount(gpu, minlength=fabric.gpus)[: fabric.gpus]
+    per_gpu = np.bincount(gpu - gpus.start, minlength=len(gpus))
     ports, speed = _most_common(per_gpu), _most_common(gbps)
     mode = next((mode for mode in nic.modes if (mode.ports, mode.gbps) == (ports, speed)), None)
     found: list[str] = []
@@ -213,7 +236,7 @@ def nic_ports(fabric: Fabric, nic: Nic) -> NicPorts:
         found.append(f"{fabric.gpus_per_cage} NICs to a cage, {nic.key} has {nic.nics_per_cage}")
     if mode is None:
         found.append(f"{nic.key} has no mode of {ports} ports at {speed} Gb/s")
-        return NicPorts(None, link, np.full(len(link), -1), (Check.of("NIC ports", found),))
+        return None, np.full(len(link), -1), found
     cage, lane = links.a_cage[link], links.a_lane[link]
     if nic.nics_per_cage > 1:
         port = np.where(cage == 0, lane - gpu % nic.nics_per_cage * mode.ports, -1)
@@ -230,21 +253,14 @@ def nic_ports(fabric: Fabric, nic: Nic) -> NicPorts:
         lambda row: f"GPU {gpu[row]}: a link at {gbps[row]} Gb/s, its NIC runs at {speed} (link {link[row]})",
     )
     valid = port >= 0
-    uses = np.bincount(gpu[valid] * mode.ports + port[valid], minlength=fabric.gpus * mode.ports)
-    found += told(
-        np.flatnonzero(uses != 1),
-        lambda row: (
-            f"GPU {row // mode.ports}: NIC port {row % mode.ports} is connected {uses[row]} times"
-            if uses[row]
-            else f"GPU {row // mode.ports}: NIC port {row % mode.ports} is not connected"
-        ),
-    )
-    management = np.flatnonzero(fabric.nodes.kind == MANAGEMENT)
-    times = np.bincount(links.a, minlength=fabric.n_nodes)[management]
-    found += told(
-        management[times != 1], lambda node: f"management node {node}: {int((links.a == node).sum())} links, not 1"
-    )
-    return NicPorts(mode, link, port, (Check.of("NIC ports", found),))
+    place = (gpu[valid] - gpus.start) * mode.ports + port[valid]
+    uses = np.bincount(place, minlength=len(gpus) * mode.ports)
+
+    def say(row: int) -> str:
+        name = f"GPU {gpus.start + row // mode.ports}: NIC port {row % mode.ports}"
+        return f"{name} is connected {uses[row]} times" if uses[row] else f"{name} is not connected"
+
+    return mode, port, found + told(np.flatnonzero(uses != 1), say)
 
 
 def _most_common(values: Column) -> int:

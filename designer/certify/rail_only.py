@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from designer.catalog.components import Catalog, NicMode, PortMode, Switch
 from designer.certify.certificate import RailOnlyCheck
-from designer.certify.structure import Endpoints
+from designer.instance.instance import Cluster
 from designer.units import usd
 
 NAME = "rail-only"
@@ -29,10 +29,16 @@ class TemplateClaim:
 
 
 def check_rail_only(
-    endpoints: Endpoints, catalog: Catalog, claim: TemplateClaim | None, cost_cents: int, counts: Mapping[str, int]
+    cluster: Cluster, catalog: Catalog, claim: TemplateClaim | None, cost_cents: int, counts: Mapping[str, int]
 ) -> RailOnlyCheck:
-    """Whether the claim counts as rail-only does, and costs no less than the design where it meets the requirements."""
+    """Whether the claim counts as rail-only does, and costs no less than the design where it meets the requirements.
+
+    For servers of several kinds there is no such template: then there must be no claim.
+    """
     cost_usd = usd(cost_cents)
+    if cluster.irregular:
+        words = "rail-only is a network of servers that are all alike: there is none for this cluster"
+        return RailOnlyCheck(claim is None, None, cost_usd, None, None, words)
     if claim is None:
         words = "no rail-only network of this catalog holds the cluster"
         return RailOnlyCheck(True, None, cost_usd, None, None, words)
@@ -41,7 +47,7 @@ def check_rail_only(
     if switch is None:
         problems.append(f"its switch {claim.switch} is not in the catalog of the file, so it was not counted again")
     else:
-        known = list(rail_only_counts(endpoints, switch))
+        known = list(rail_only_counts(cluster, switch))
         if not any(all(claim.counts.get(name) == value for name, value in each.items()) for each in known):
             right = " or ".join(f"{each['switches']} switches and {each['links']} links" for each in known) or "none"
             said = f"{claim.counts.get('switches')} switches and {claim.counts.get('links')} links"
@@ -69,39 +75,37 @@ def _difference(claim: TemplateClaim, cost_cents: int, counts: Mapping[str, int]
     return f"{words}: {claim.why}" if claim.why else words
 
 
-def rail_only_counts(endpoints: Endpoints, switch: Switch) -> Iterator[dict[str, int]]:
+def rail_only_counts(cluster: Cluster, switch: Switch) -> Iterator[dict[str, int]]:
     """Counts of rail-only on a switch model, in every way to run its ports: uplinks as downlinks, or at full speed."""
-    fewest = min(mode.ports for mode in endpoints.nic.modes)
-    for nic_mode in endpoints.nic.modes:
+    fewest = min(mode.ports for mode in cluster.nic.modes)
+    for nic_mode in cluster.nic.modes:
         if nic_mode.ports != fewest:
             continue
         for down in switch.modes_at(nic_mode.gbps):
             fastest = max(switch.modes, key=lambda mode: mode.gbps)
             for up in dict.fromkeys((down, fastest)):
-                counts = _counts(endpoints, nic_mode, switch, down, up)
+                counts = _counts(cluster, nic_mode, switch, down, up)
                 if counts is not None:
                     yield counts
 
 
-def _counts(
-    endpoints: Endpoints, nic_mode: NicMode, switch: Switch, down: PortMode, up: PortMode
-) -> dict[str, int] | None:
-    per_rail, management = endpoints.gpus // endpoints.rails, endpoints.management_ports
+def _counts(cluster: Cluster, nic_mode: NicMode, switch: Switch, down: PortMode, up: PortMode) -> dict[str, int] | None:
+    per_rail, management = cluster.gpus // cluster.rails, cluster.management_ports
     radix = switch.radix(down)
-    sharing = min(endpoints.rails, radix // (per_rail + management))
+    sharing = min(cluster.rails, radix // (per_rail + management))
     if sharing:
-        fabrics = -(-endpoints.rails // sharing) * nic_mode.ports
-        return _totals(endpoints, nic_mode.ports, fabrics, (1, 0, 0), (0, 0))
+        fabrics = -(-cluster.rails // sharing) * nic_mode.ports
+        return _totals(cluster, nic_mode.ports, fabrics, (1, 0, 0), (0, 0))
     one = _one_rail(per_rail, management, radix // 2, -(-(radix // 2) * down.gbps // up.gbps), switch.radix(up))
     if one is None:
         return None
-    return _totals(endpoints, nic_mode.ports, endpoints.rails * nic_mode.ports, *one)
+    return _totals(cluster, nic_mode.ports, cluster.rails * nic_mode.ports, *one)
 
 
 def _totals(
-    endpoints: Endpoints, planes: int, fabrics: int, tiers: tuple[int, int, int], links: tuple[int, int]
+    cluster: Cluster, planes: int, fabrics: int, tiers: tuple[int, int, int], links: tuple[int, int]
 ) -> dict[str, int]:
-    hosts = endpoints.gpus * planes + endpoints.management_ports * fabrics
+    hosts = cluster.gpus * planes + cluster.management_ports * fabrics
     leaf, spine, core = (fabrics * count for count in tiers)
     leaf_spine, spine_core = (fabrics * count for count in links)
     values = (leaf + spine + core, leaf, spine, core, hosts, leaf_spine, spine_core, hosts + leaf_spine + spine_core)

@@ -11,14 +11,17 @@ from typing import Any, Never, cast
 from pydantic import BaseModel, ConfigDict
 
 from designer.catalog import Catalog, catalog_from_document
+from designer.catalog.components import Gpu, Nic
 from designer.certify.read_columns import ColumnReader
-from designer.certify.structure import Endpoints
 from designer.design_schema import DesignFile as DesignRecord
 from designer.design_schema import TrafficRecord
 from designer.digest import FIELD, document_digest
 from designer.errors import InputError, Problem
 from designer.fabric.fabric import Fabric
+from designer.instance.cluster import resolve_cluster
+from designer.instance.instance import Cluster
 from designer.instance.schema import ClusterSection, EnergySection, RequirementsSection
+from designer.plain_yaml import dotted
 from designer.source import Source, validate
 from designer.units import cents
 from designer.workload.traffic import Component, Phase, Step, Traffic
@@ -43,17 +46,16 @@ class _Parts(BaseModel):
 class DesignFile:
     """The content of a design file. `record` holds what it declares; the rest is what the checks recompute it from.
 
-    `digest` is the one that the file states, `true_digest` that of its content. `certificate` is None where the file
-    has none.
+    `family` says which checks of shape apply. `digest` is the one that the file states, `true_digest` that of its
+    content. `certificate` is None where the file has none.
     """
 
     path: str
     record: DesignRecord
     fabric: Fabric
     traffic: Traffic
-    endpoints: Endpoints
-    gpu: str
-    scale_up_gbps: float
+    cluster: Cluster
+    family: str
     requirements: RequirementsSection
     energy: EnergySection
     catalog: Catalog
@@ -103,21 +105,20 @@ def design_from_document(document: object, path: str = "design") -> DesignFile:
     fabric = reader.fabric(fields["fabric"])
     problems += reader.problems
     traffic = _traffic(record.traffic, path, problems)
-    endpoints = _endpoints(parts.cluster, catalog, record, path, problems)
+    cluster = _cluster(parts.cluster, catalog, record, path, problems)
     certificate = fields.get("certificate")
     if certificate is not None and not isinstance(certificate, Mapping):
         problems.append(Problem(path, None, "certificate", type(certificate).__name__, "a mapping of fields"))
     digest = fields.get(FIELD)
-    if problems or fabric is None or endpoints is None:
+    if problems or fabric is None or cluster is None:
         raise InputError(problems)
     return DesignFile(
         path,
         record,
         fabric,
         traffic,
-        endpoints,
-        parts.cluster.gpu,
-        catalog.gpus[parts.cluster.gpu].scale_up_gbps,
+        cluster,
+        record.family,
         parts.requirements,
         parts.energy,
         catalog,
@@ -207,29 +208,34 @@ def _without_columns(document: object) -> object:
     return fields
 
 
-def _endpoints(
-    cluster: ClusterSection, catalog: Catalog, record: DesignRecord, path: str, problems: list[Problem]
-) -> Endpoints | None:
+def _cluster(
+    section: ClusterSection, catalog: Catalog, record: DesignRecord, path: str, problems: list[Problem]
+) -> Cluster | None:
+    """The cluster of the file on its catalog. Beside servers the other fields say again what follows from them."""
     before = len(problems)
-    for field, key, section in (
-        ("cluster.nic", cluster.nic, catalog.nics),
-        ("cluster.gpu", cluster.gpu, catalog.gpus),
-        *((f"fabric.models[{number}]", key, catalog.switches) for number, key in enumerate(record.fabric.models)),
-    ):
-        if key not in section:
-            problems.append(Problem(path, None, field, repr(key), f"one of: {', '.join(section) or 'none'}"))
-    domain, rails = cluster.hb_domain, cluster.rails
-    if domain is None or rails is None:
-        problems.append(Problem(path, None, "cluster", "no hb_domain or rails", "both"))
+
+    def refuse(location: tuple[str | int, ...], found: object, allowed: str) -> None:
+        problems.append(Problem(path, None, dotted(location), str(found), allowed))
+
+    for number, key in enumerate(record.fabric.models):
+        if key not in catalog.switches:
+            refuse(("fabric", "models", number), repr(key), f"one of: {', '.join(catalog.switches) or 'none'}")
+    said = (section.gpus, section.hb_domain, section.rails)
+    if None in said:
+        refuse(("cluster",), "no gpus, hb_domain or rails", "all three")
+    derived: dict[str, None] = dict.fromkeys(("gpus", "gpu", "nic", "hb_domain", "rails"))
+    stated = section if section.servers is None else section.model_copy(update=derived)
+    cluster = resolve_cluster(stated, catalog, refuse)
+    if cluster is None or len(problems) > before:
         return None
-    if cluster.gpus % domain or domain % rails:
-        found = f"{cluster.gpus} GPUs in domains of {domain} on {rails} rails"
-        problems.append(Problem(path, None, "cluster", found, "whole domains, and rails that divide them"))
-    if (record.traffic.gpus, record.traffic.hb_domain, record.traffic.rails) != (cluster.gpus, domain, rails):
-        problems.append(Problem(path, None, "traffic", "another cluster", "gpus, hb_domain and rails of the cluster"))
-    if len(problems) > before:
-        return None
-    return Endpoints(cluster.gpus, catalog.nics[cluster.nic], domain, rails, cluster.management_ports)
+    for field in derived:
+        due = getattr(cluster, field)
+        due = due.key if isinstance(due, Gpu | Nic) else due
+        if getattr(section, field) != due:
+            refuse(("cluster", field), repr(getattr(section, field)), f"{due!r}, as the servers have it")
+    if (record.traffic.gpus, record.traffic.hb_domain, record.traffic.rails) != said:
+        refuse(("traffic",), "another cluster", "gpus, hb_domain and rails of the cluster")
+    return None if len(problems) > before else cluster
 
 
 def _traffic(record: TrafficRecord, path: str, problems: list[Problem]) -> Traffic:

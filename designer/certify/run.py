@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from designer.certify.certificate import FailureResult, PhaseResult
 from designer.certify.failures import FailureStudy, certify_failures, exhaustive_singles
-from designer.certify.throughput import Judge, certify_phases, nic_rate_gbps
+from designer.certify.throughput import Judge, certify_phases
 from designer.fabric.fabric import Fabric
 from designer.instance.schema import RequirementsSection
 from designer.workload.traffic import Traffic
@@ -26,16 +26,13 @@ def certify_throughput(
     of switches, `exhaustive` removes every element one by one in place of one of each class (small fabrics only).
 
     Raises:
-        ValueError: the fabric attaches no GPU.
+        ValueError: the fabric attaches no GPU of some phase.
     """
     judge = Judge()
-    nic_gbps = nic_rate_gbps(fabric)
-    if nic_gbps <= 0:
-        raise ValueError("the fabric attaches no GPU")
     if progress:
         progress("phases")
-    phases = certify_phases(fabric, traffic, requirements, judge, nic_gbps, scale_up_gbps)
-    study = FailureStudy(fabric, traffic, requirements, nic_gbps, scale_up_gbps, judge, progress)
+    phases = certify_phases(fabric, traffic, requirements, judge, scale_up_gbps)
+    study = FailureStudy(fabric, traffic, requirements, scale_up_gbps, judge, progress)
     if exhaustive:
         return phases, exhaustive_singles(study)
     return phases, certify_failures(study, pairs=pairs)

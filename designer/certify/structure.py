@@ -4,75 +4,69 @@ All checks start from the plain columns of nodes and links and work on whole col
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from designer.catalog.components import Catalog, Nic
+from designer.catalog.components import Catalog
 from designer.certify.cabling import cabling_checks
 from designer.certify.certificate import Check, Structure
+from designer.certify.owned import owned_findings
+from designer.certify.placement_rules import placement_checks
 from designer.certify.ports import Ends, NicPorts, nic_ports, port_checks
 from designer.certify.tree_rules import tree_rules
 from designer.certify.wiring import Wiring
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
+from designer.instance.instance import Cluster
 
-
-@dataclass(frozen=True)
-class Endpoints:
-    """What a fabric must attach: GPUs in HB domains, one NIC each, on `rails` rails.
-
-    `management_ports` are further leaf ports in each fabric.
-    """
-
-    gpus: int
-    nic: Nic
-    hb_domain: int
-    rails: int
-    management_ports: int = 0
+PLACEMENT = "link-placement"
 
 
 def check_structure(
     fabric: Fabric,
     catalog: Catalog,
-    endpoints: Endpoints,
+    cluster: Cluster,
     declared: Mapping[str, int],
     *,
     symmetric_uplinks: bool = True,
+    family: str = "clos",
 ) -> Structure:
     """Every structural check of a fabric whose columns are in range.
 
-    `declared` are counts that the recount must equal, by the names of `Fabric.counts`; others are left alone.
+    `declared` are counts that the recount must equal, by the names of `Fabric.counts`; others are left alone. A fabric
+    of the family "link-placement" has no tiers, rails and planes to keep to.
     """
     ends = Ends(fabric)
-    ports = nic_ports(fabric, endpoints.nic)
-    wiring = Wiring(fabric, endpoints.rails, ports, symmetric_uplinks)
+    ports = nic_ports(fabric, cluster)
+    wiring = Wiring(fabric, cluster.rails, ports, symmetric_uplinks)
     checks = [
         *port_checks(fabric, catalog, ends),
         *ports.checks,
-        *cabling_checks(fabric, catalog, endpoints.nic, ends, ports),
-        *wiring.checks(),
-        Check.of("counts", _counts(fabric, endpoints, ports, declared)),
+        *cabling_checks(fabric, catalog, cluster, ends, ports),
+        *(placement_checks(wiring, catalog, cluster) if family == PLACEMENT else wiring.checks()),
+        Check.of("counts", _counts(fabric, cluster, ports, declared)),
     ]
+    if fabric.owned:
+        checks.append(Check.of("switches there before", owned_findings(fabric, catalog, cluster, ends)))
     return Structure(tuple(checks), (_leaf_pairs(fabric), tree_rules(fabric)))
 
 
-def _counts(fabric: Fabric, endpoints: Endpoints, ports: NicPorts, declared: Mapping[str, int]) -> list[str]:
+def _counts(fabric: Fabric, cluster: Cluster, ports: NicPorts, declared: Mapping[str, int]) -> list[str]:
     counted = fabric.counts()
     found = [
         f"{name}: {declared[name]} declared, {count} in the fabric"
         for name, count in counted.items()
         if name in declared and declared[name] != count
     ]
-    if fabric.gpus != endpoints.gpus:
-        found.append(f"gpus: {endpoints.gpus} in the cluster, {fabric.gpus} in the fabric")
-    if ports.mode is not None:
-        management = endpoints.management_ports * counted["fabrics"]
-        due = endpoints.gpus * ports.mode.ports + management
+    if fabric.gpus != cluster.gpus:
+        found.append(f"gpus: {cluster.gpus} in the cluster, {fabric.gpus} in the fabric")
+    modes = [mode for mode in ports.modes if mode is not None]
+    if len(modes) == len(ports.modes):
+        management = cluster.management_ports * counted["fabrics"]
+        hosts = [(len(gpus), mode.ports) for gpus, mode in zip(cluster.kind_ranges(), modes, strict=True)]
+        due = sum(gpus * planes for gpus, planes in hosts) + management
         if counted["endpoint_links"] != due:
-            also = f" + {management} management ports" if management else ""
-            found.append(
-                f"endpoint_links: {counted['endpoint_links']} in the fabric, "
-                f"{endpoints.gpus} GPUs x {ports.mode.ports} planes{also} are {due}"
-            )
+            parts = [f"{gpus} GPUs x {planes} planes" for gpus, planes in hosts]
+            parts += [f"{management} management ports"] if management else []
+            found.append(f"endpoint_links: {counted['endpoint_links']} in the fabric, {' + '.join(parts)} are {due}")
     return found
 
 

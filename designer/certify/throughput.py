@@ -30,7 +30,7 @@ from designer.certify.hose import clos_hose
 from designer.certify.network import unit_problems
 from designer.certify.problem import FlowProblem, Pairs, digest
 from designer.certify.symmetry import SymmetryFinder, apart_orbits
-from designer.certify.view import FabricView
+from designer.certify.view import Bools, FabricView
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.schema import RequirementsSection
@@ -164,7 +164,6 @@ def step_bounds(
     traffic: Traffic,
     phase: Phase,
     step: Step,
-    nic_gbps: float,
     scale_up_gbps: float,
     policy: str,
 ) -> Bounds:
@@ -175,9 +174,9 @@ def step_bounds(
     bound is what the ports that are left allow.
     """
     if any(part.pattern == "any" for part in step.components):
-        return _any_bounds(judge, view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
+        return _any_bounds(judge, view, traffic, phase, step, scale_up_gbps, policy)
     try:
-        demand = step_demand(view, traffic, phase, step, nic_gbps, scale_up_gbps, policy)
+        demand = step_demand(view, traffic, phase, step, view.line_rate_gbps(phase), scale_up_gbps, policy)
     except TooManyPairsError:
         return Bounds(0.0, 1.0, None, "too many single pairs")
     by_plane = unit_problems(view, demand)
@@ -221,7 +220,6 @@ def _any_bounds(
     traffic: Traffic,
     phase: Phase,
     step: Step,
-    nic_gbps: float,
     scale_up_gbps: float,
     policy: str,
 ) -> Bounds:
@@ -232,7 +230,8 @@ def _any_bounds(
     one carries its own traffic and that of ceil(lost/(K-lost)) whole NICs. Both bound what any permutation asks of a
     port. No GPU hands more over in its domain than its own traffic, or what it relays.
     """
-    groups, pairs = step_groups(traffic, phase, step, nic_gbps)
+    line_gbps = view.line_rate_gbps(phase)
+    groups, pairs = step_groups(traffic, phase, step, line_gbps)
     groups, handed = on_rails(groups, view, traffic.hb_domain)
     most = scale_up_gbps / handed if handed else np.inf
     cut = domain_cut(view, groups, pairs, traffic.hb_domain)
@@ -265,8 +264,17 @@ def _any_bounds(
     if policy == "spread" or not hit.any():
         upper = min(whole.upper, cut)
     else:
-        upper = 1 / (1 + extra) if phase.gpus == traffic.gpus else 1.0
+        upper = _relay_most(view, domain, hit, line_gbps) if phase.gpus == traffic.gpus else 1.0
     return Bounds(lower, max(lower, upper), ecmp, how, int(lost[dead].sum()))
+
+
+def _relay_most(view: FabricView, domain: int, hit: Bools, line_gbps: float) -> float:
+    """What the relays of the `hit` domains carry: ceil(lost / left) NICs beside their own, at their own speed."""
+    alive, rate = view.gpus_alive, view.attachment[1].sum(axis=1)
+    lost = (alive & ~view.has_nic).reshape(-1, domain).sum(axis=1)[hit]
+    left = view.has_nic.reshape(-1, domain).sum(axis=1)[hit]
+    fastest = (rate * view.has_nic).reshape(-1, domain).max(axis=1)[hit] / line_gbps
+    return float((fastest / (1 + np.ceil(lost / left))).min(initial=1.0))
 
 
 def _share_of_ports_left(view: FabricView, domain: int) -> float:
@@ -278,10 +286,10 @@ def _share_of_ports_left(view: FabricView, domain: int) -> float:
 
 
 def phase_bounds(
-    judge: Judge, view: FabricView, traffic: Traffic, phase: Phase, nic_gbps: float, scale_up_gbps: float, policy: str
+    judge: Judge, view: FabricView, traffic: Traffic, phase: Phase, scale_up_gbps: float, policy: str
 ) -> Bounds:
     """Bounds of a phase: the byte-weighted harmonic mean over its steps, never above line rate."""
-    parts = [step_bounds(judge, view, traffic, phase, step, nic_gbps, scale_up_gbps, policy) for step in phase.steps]
+    parts = [step_bounds(judge, view, traffic, phase, step, scale_up_gbps, policy) for step in phase.steps]
     weights = np.array([step.nic_bytes for step in phase.steps])
 
     def mean(values: list[float]) -> float:
@@ -302,20 +310,11 @@ def phase_bounds(
     )
 
 
-def nic_rate_gbps(fabric: Fabric) -> float:
-    """Rate of a GPU's NIC over all its ports, from the fabric's own links; the most common one where they differ."""
-    hosts = fabric.links.a < fabric.gpus
-    total = np.bincount(fabric.links.a[hosts], fabric.links.gbps[hosts], fabric.gpus)
-    values, counts = np.unique(total[total > 0], return_counts=True)
-    return float(values[counts.argmax()]) if len(values) else 0.0
-
-
 def certify_phases(
     fabric: Fabric,
     traffic: Traffic,
     requirements: RequirementsSection,
     judge: Judge,
-    nic_gbps: float,
     scale_up_gbps: float,
 ) -> tuple[PhaseResult, ...]:
     """Every phase on the intact fabric against its floor, under the routing that the requirement means.
@@ -327,12 +326,12 @@ def certify_phases(
     shared = pair_share(fabric, requirements)
     results: list[PhaseResult] = []
     for phase in traffic.network_phases:
-        bounds = phase_bounds(judge, view, traffic, phase, nic_gbps, scale_up_gbps, "spread")
+        bounds = phase_bounds(judge, view, traffic, phase, scale_up_gbps, "spread")
         interval = Interval(bounds.lower, bounds.upper, bounds.ecmp, bounds.how)
         carried = bounds.lower if requirements.routing == "adaptive" else (bounds.ecmp or 0.0)
         required = phase.floor * shared
         results.append(PhaseResult(phase.job, phase.name, interval, required, carried >= required - EXACT))
-    together = _together(view, traffic, judge, nic_gbps, scale_up_gbps)
+    together = _together(view, traffic, judge, scale_up_gbps)
     if together is not None:
         bounds, names = together
         interval = Interval(bounds.lower, bounds.upper, bounds.ecmp, bounds.how)
@@ -341,9 +340,7 @@ def certify_phases(
     return tuple(results)
 
 
-def _together(
-    view: FabricView, traffic: Traffic, judge: Judge, nic_gbps: float, scale_up_gbps: float
-) -> tuple[Bounds, str] | None:
+def _together(view: FabricView, traffic: Traffic, judge: Judge, scale_up_gbps: float) -> tuple[Bounds, str] | None:
     """Jobs on separate GPUs at the same time, each step at its floor: the worst choice of one step of each.
 
     None where jobs do not run at the same time. Throughput 1 is every floor.
@@ -364,7 +361,7 @@ def _together(
         groups: list[GroupDemand] = []
         pairs: list[PairDemand] = []
         for phase, step in chosen:
-            own, flows = step_groups(traffic, phase, step, nic_gbps)
+            own, flows = step_groups(traffic, phase, step, view.line_rate_gbps(phase))
             groups += [
                 replace(group, pair_rate=group.pair_rate * phase.floor, hose_rate=group.hose_rate * phase.floor)
                 for group in own

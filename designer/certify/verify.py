@@ -20,7 +20,7 @@ from designer.certify.read_design import DesignFile, read_design
 from designer.certify.relays import RelayOverhead, relay_overhead
 from designer.certify.run import certify_throughput
 from designer.certify.structure import check_structure
-from designer.certify.throughput import nic_rate_gbps
+from designer.certify.view import FabricView
 from designer.fabric.fabric import MANAGEMENT
 from designer.units import cents
 
@@ -113,7 +113,9 @@ def structure_of(file: DesignFile) -> Structure:
     """The structural checks of the file's fabric against its cluster, catalog and declared counts."""
     declared = file.record.counts.model_dump()
     symmetric = file.requirements.symmetric_uplinks
-    return check_structure(file.fabric, file.catalog, file.endpoints, declared, symmetric_uplinks=symmetric)
+    return check_structure(
+        file.fabric, file.catalog, file.cluster, declared, symmetric_uplinks=symmetric, family=file.family
+    )
 
 
 def throughput_of(file: DesignFile, *, exhaustive: bool, pairs: bool, progress: Progress | None) -> Results:
@@ -122,7 +124,7 @@ def throughput_of(file: DesignFile, *, exhaustive: bool, pairs: bool, progress: 
         file.fabric,
         file.traffic,
         file.requirements,
-        file.scale_up_gbps,
+        file.cluster.scale_up_gbps,
         progress,
         pairs=pairs,
         exhaustive=exhaustive,
@@ -133,7 +135,9 @@ def certificate_of(file: DesignFile, structure: Structure, results: Results) -> 
     """All results about the file's design in one certificate."""
     phases, failures = results
     chances: dict[str, Any] = {}
+    relays: RelayOverhead | None = None
     if phases:
+        relays = _relays(file)
         worst = min((_carried(file, phase) / phase.required for phase in phases if phase.required), default=1.0)
         met = structure.met and all(phase.met for phase in phases)
         counts = file.fabric.counts()
@@ -141,17 +145,23 @@ def certificate_of(file: DesignFile, structure: Structure, results: Results) -> 
         routing = file.requirements.routing
         found = availability(elements_of(counts), failures, routing=routing, intact_throughput=worst, intact_met=met)
         chances = asdict(found)
-    return Certificate(phases, failures, structure, _rail_only(file), chances, _relays(file))
+    return Certificate(phases, failures, structure, _rail_only(file), chances, relays)
 
 
 def _relays(file: DesignFile) -> RelayOverhead | None:
     """What the hop inside the domain costs an all-to-all whose traffic keeps to the rails; None where there is none."""
-    steps = [step for phase in file.traffic.network_phases if phase.across == "rail" for step in phase.steps]
-    crossing = any(part.pattern == "all-to-all" for step in steps for part in step.components)
-    nic_gbps = nic_rate_gbps(file.fabric)
-    if not crossing or file.traffic.hb_domain == 1 or nic_gbps <= 0 or file.scale_up_gbps <= 0:
+    crossing = [
+        phase
+        for phase in file.traffic.network_phases
+        if phase.across == "rail"
+        and any(part.pattern == "all-to-all" for step in phase.steps for part in step.components)
+    ]
+    scale_up_gbps = file.cluster.scale_up_gbps
+    if not crossing or file.traffic.hb_domain == 1 or scale_up_gbps <= 0:
         return None
-    return relay_overhead(file.traffic.hb_domain, nic_gbps, file.scale_up_gbps)
+    view = FabricView(file.fabric)
+    fastest_gbps = max(view.line_rate_gbps(phase) for phase in crossing)
+    return relay_overhead(file.traffic.hb_domain, fastest_gbps, scale_up_gbps)
 
 
 def _carried(file: DesignFile, phase: PhaseResult) -> float:
@@ -167,7 +177,7 @@ def _rail_only(file: DesignFile) -> RailOnlyCheck:
     if claim is not None and claim.switch not in catalog.switches and (shipped := _shipped(file)):
         catalog = shipped
     counts = file.record.counts.model_dump()
-    return check_rail_only(file.endpoints, catalog, claim, cents(file.record.cost_usd), counts)
+    return check_rail_only(file.cluster, catalog, claim, cents(file.record.cost_usd), counts)
 
 
 def _unmet(certificate: Certificate) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designer.certify.problem import Floats, Ints, joined, weigh
 from designer.fabric.fabric import LEAF, Fabric
+from designer.workload.traffic import Phase
 
 Bools = NDArray[np.bool_]
 
@@ -78,6 +79,19 @@ class FabricView:
         table, rate = np.full((gpus, slots), -1, dtype=np.int64), np.zeros((gpus, slots))
         table[owner, slot], rate[owner, slot] = of, gbps
         return table, rate
+
+    def line_rate_gbps(self, phase: Phase) -> float:
+        """The rate that the demands of a phase are parts of: all ports of the slowest NIC among its GPUs, intact.
+
+        GPUs that are attached nowhere do not count.
+
+        Raises:
+            ValueError: none of its GPUs is attached.
+        """
+        total = self.attachment[1][phase.first_gpu : phase.first_gpu + phase.gpus].sum(axis=1)
+        if not total.any():
+            raise ValueError(f"phase {phase.name} of {phase.job}: none of its GPUs is attached")
+        return float(total[total > 0].min())
 
     @cached_property
     def port_gbps(self) -> Floats:

@@ -47,7 +47,7 @@ class Wiring:
     def checks(self) -> list[Check]:
         """All of them."""
         return [
-            Check.of("connected", _islands(self)),
+            Check.of("connected", islands(self)),
             Check.of("uplinks", _uplinks(self)),
             Check.of("rails", _rails(self)),
             Check.of("planes", _planes(self)),
@@ -70,7 +70,8 @@ def components(nodes: int, a: Column, b: Column) -> Column:
             label = label[label]
 
 
-def _islands(wiring: Wiring) -> list[str]:
+def islands(wiring: Wiring) -> list[str]:
+    """Links that join two fabrics, and switches of a fabric that are not joined with the rest of it."""
     fabric, links = wiring.fabric, wiring.fabric.links
     number = fabric.nodes.fabric
     joined = wiring.between[number[links.a[wiring.between]] != number[links.b[wiring.between]]]

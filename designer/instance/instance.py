@@ -72,6 +72,11 @@ class Cluster:
         """Whether the cluster is given by kinds of servers."""
         return bool(self.servers)
 
+    @property
+    def scale_up_gbps(self) -> float:
+        """Rate of a GPU into its scale-up network, of the slowest kind, in one direction."""
+        return min(kind.gpu.scale_up_gbps for kind in self.kinds())
+
     def kinds(self) -> tuple[Servers, ...]:
         """The kinds of servers in the order of their GPUs; a regular cluster has one."""
         if self.servers:

@@ -421,7 +421,7 @@ def unreadable_cases() -> list[tuple[Damage, str]]:
         (missing, r"fabric\.links\.b: found nothing"),
         (endless_runs, r"fabric\.links\.a: found a column of 1000000000000 entries"),
         (no_model, r"fabric\.models\[0\]: found 'mini-8'"),
-        (_set("cluster", "rails", value=3), r"cluster: found 32 GPUs in domains of 2 on 3 rails"),
+        (_set("cluster", "rails", value=3), r"cluster.rails: found 3; allowed: a divisor of the hb_domain 2"),
         (_set("traffic", "phases", 0, "steps", 0, "components", 0, "pattern", value="x"), r"the pattern 'x'"),
         (_set("traffic", "phases", 0, "steps", 0, "components", 0, "size", value=5), r"groups of 5, 1 apart"),
         (_set("cost_usd", value=1e300), r"cost_usd: found 1e\+300"),

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from designer.certify.certificate import EXACT
-from designer.certify.throughput import Bounds, Judge, nic_rate_gbps, step_bounds
+from designer.certify.throughput import Bounds, Judge, step_bounds
 from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import LEAF, Fabric
 from designer.workload.traffic import Component, Traffic
@@ -22,7 +22,7 @@ from tests.certify.fabrics import (
     traffic,
     worst,
 )
-from tests.reference.flow_lp import graph_of, rates_of, throughput
+from tests.reference.flow_lp import graph_of, line_rate_gbps, rates_of, throughput
 
 SETTINGS = settings(
     derandomize=True, max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -35,8 +35,7 @@ def bounds_of(
     """Bounds of the only step under a policy."""
     (demanded,) = demands.phases
     view = FabricView(fabric, lost, FabricView(fabric))
-    rate = nic_rate_gbps(fabric)
-    return step_bounds(Judge(), view, demands, demanded, demanded.steps[0], rate, scale_up_gbps, policy)
+    return step_bounds(Judge(), view, demands, demanded, demanded.steps[0], scale_up_gbps, policy)
 
 
 def truth_of(fabric: Fabric, demands: Traffic, lost: Failure, scale_up_gbps: float = SCALE_UP_GBPS) -> float:
@@ -46,7 +45,7 @@ def truth_of(fabric: Fabric, demands: Traffic, lost: Failure, scale_up_gbps: flo
     graph = graph_of(fabric, lost.links, lost.nodes, domain=domain, scale_up_gbps=scale_up_gbps)
     has_nic = {a for a, b, _ in graph.links if a < fabric.gpus and b < fabric.n_nodes}
     alive = {gpu // domain for gpu in has_nic}
-    rates = rates_of(demands, demanded, demanded.steps[0], nic_rate_gbps(fabric), lost.nodes)
+    rates = rates_of(demands, demanded, demanded.steps[0], line_rate_gbps(fabric, demanded), lost.nodes)
     left = {pair: rate for pair, rate in rates.items() if {gpu // domain for gpu in pair} <= alive}
     return throughput(graph, left)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from designer.certify.certificate import EXACT
 from designer.certify.demand import domain_cut, step_groups
 from designer.certify.relays import relay_overhead
-from designer.certify.throughput import Bounds, Judge, nic_rate_gbps, step_bounds
+from designer.certify.throughput import Bounds, Judge, step_bounds
 from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import LEAF, Fabric
 from designer.workload.traffic import Component, Traffic
@@ -31,7 +31,7 @@ def bounds_of(
     """Bounds of the only step."""
     (demanded,) = demands.phases
     view = FabricView(fabric, lost, FabricView(fabric))
-    return step_bounds(Judge(), view, demands, demanded, demanded.steps[0], nic_rate_gbps(fabric), scale_up, policy)
+    return step_bounds(Judge(), view, demands, demanded, demanded.steps[0], scale_up, policy)
 
 
 def dp(fabric: Fabric, domain: int, part: Component, across: str = "rail") -> Traffic:

@@ -15,7 +15,7 @@ from designer.certify.cabling import medium_problem
 from designer.certify.certificate import MAX_TOLD, Check, Structure
 from designer.certify.rail_only import TemplateClaim, check_rail_only, rail_only_counts
 from designer.certify.read_design import design_from_document
-from designer.certify.structure import Endpoints, check_structure
+from designer.certify.structure import check_structure
 from designer.certify.tree_rules import tree_rules
 from designer.certify.wiring import components
 from designer.comparison import TemplateDesign
@@ -23,6 +23,7 @@ from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric, MediumUse
 from designer.fabric.shape import ClosShape
 from designer.fabric.zcube import ZCubeShape, build_zcube
+from designer.instance.instance import Cluster
 
 ROOT = Path(__file__).parents[2]
 FIELD = ROOT / "tests" / "field"
@@ -35,11 +36,6 @@ INSTANCES = [
 ]
 
 
-def endpoints_of(instance: Instance) -> Endpoints:
-    cluster = instance.cluster
-    return Endpoints(cluster.gpus, cluster.nic, cluster.hb_domain, cluster.rails, cluster.management_ports)
-
-
 def drawn(item: TemplateDesign) -> Fabric | None:
     if isinstance(item.shape, ClosShape):
         return build_clos(item.shape)
@@ -49,8 +45,7 @@ def drawn(item: TemplateDesign) -> Fabric | None:
 
 
 def structure_of(instance: Instance, fabric: Fabric, *, symmetric: bool = True) -> Structure:
-    ends = endpoints_of(instance)
-    return check_structure(fabric, instance.catalog, ends, fabric.counts(), symmetric_uplinks=symmetric)
+    return check_structure(fabric, instance.catalog, instance.cluster, fabric.counts(), symmetric_uplinks=symmetric)
 
 
 @pytest.mark.parametrize("name", INSTANCES)
@@ -214,7 +209,7 @@ def test_a_check_keeps_the_first_exceptions_and_counts_the_rest() -> None:
 def test_rail_only_by_closed_form_is_what_the_published_case_has() -> None:
     """FIELD case 15: 4,096 GPUs on 8 rails, 64 ports: 8 x (16 + 8) = 192 switches."""
     catalog = load_catalog("builtin")
-    ends = Endpoints(4096, catalog.nics["cx7-400"], 8, 8)
+    ends = Cluster(4096, catalog.gpus["h100-sxm"], catalog.nics["cx7-400"], 8, 8, 0)
     counts = next(rail_only_counts(ends, catalog.switches["qm9700"]))
     assert (counts["switches"], counts["leaf"], counts["spine"]) == (192, 128, 64)
     assert counts["links"] == 2 * 4096
@@ -222,7 +217,7 @@ def test_rail_only_by_closed_form_is_what_the_published_case_has() -> None:
 
 def test_a_rail_only_network_that_is_cheaper_and_meets_is_against_the_design() -> None:
     catalog = load_catalog("builtin")
-    ends = Endpoints(4096, catalog.nics["cx7-400"], 8, 8)
+    ends = Cluster(4096, catalog.gpus["h100-sxm"], catalog.nics["cx7-400"], 8, 8, 0)
     counts = next(rail_only_counts(ends, catalog.switches["qm9700"]))
     right = TemplateClaim("qm9700", 100, counts, True, "why")
     assert check_rail_only(ends, catalog, right, 90, counts).met

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from designer.certify import flow
 from designer.certify.certificate import EXACT
 from designer.certify.demand import step_groups
-from designer.certify.throughput import Bounds, Judge, certify_phases, nic_rate_gbps, phase_bounds, step_bounds
+from designer.certify.throughput import Bounds, Judge, certify_phases, phase_bounds, step_bounds
 from designer.certify.view import FabricView, Failure
 from designer.fabric.fabric import LEAF, SPINE, Fabric
 from designer.workload.traffic import Component, Phase, Step, Traffic
@@ -32,7 +32,7 @@ from tests.certify.fabrics import (
     worst,
     zcube,
 )
-from tests.reference.flow_lp import ecmp_by_paths, graph_of, rates_of, throughput, worst_permutation
+from tests.reference.flow_lp import ecmp_by_paths, graph_of, line_rate_gbps, rates_of, throughput, worst_permutation
 
 SETTINGS = settings(
     derandomize=True, max_examples=50, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -45,16 +45,14 @@ def bounds_of(
     """Bounds of the only step of the only phase."""
     (demanded,) = demands.phases
     view = FabricView(fabric, lost, FabricView(fabric))
-    return step_bounds(
-        judge or Judge(), view, demands, demanded, demanded.steps[0], nic_rate_gbps(fabric), SCALE_UP_GBPS, policy
-    )
+    return step_bounds(judge or Judge(), view, demands, demanded, demanded.steps[0], SCALE_UP_GBPS, policy)
 
 
 def truth_of(fabric: Fabric, demands: Traffic, lost: Failure | None = None) -> float:
     """The plain LP of the same."""
     (demanded,) = demands.phases
     lost = lost or Failure()
-    rates = rates_of(demands, demanded, demanded.steps[0], nic_rate_gbps(fabric), lost.nodes)
+    rates = rates_of(demands, demanded, demanded.steps[0], line_rate_gbps(fabric, demanded), lost.nodes)
     return throughput(graph_of(fabric, lost.links, lost.nodes), rates)
 
 
@@ -62,7 +60,7 @@ def ecmp_of(fabric: Fabric, demands: Traffic, lost: Failure | None = None) -> fl
     """Shortest paths listed one by one."""
     (demanded,) = demands.phases
     lost = lost or Failure()
-    rates = rates_of(demands, demanded, demanded.steps[0], nic_rate_gbps(fabric), lost.nodes)
+    rates = rates_of(demands, demanded, demanded.steps[0], line_rate_gbps(fabric, demanded), lost.nodes)
     return ecmp_by_paths(graph_of(fabric, lost.links, lost.nodes), rates)
 
 
@@ -229,7 +227,7 @@ def test_steps_are_averaged_by_bytes() -> None:
     fabric = clos(Tree(2, 2, 1))
     steps = (Step("near", (shift(2),), 3.0), Step("far", (shift(4, 2),), 1.0))
     demanded = Phase("dp", "job", steps, 1.0, 0.0, "rail", 0, 4)
-    bounds = phase_bounds(Judge(), FabricView(fabric), traffic(4, 1, demanded), demanded, GBPS, 0.0, "spread")
+    bounds = phase_bounds(Judge(), FabricView(fabric), traffic(4, 1, demanded), demanded, 0.0, "spread")
     assert bounds.lower == pytest.approx(4 / (3 / 1 + 1 / 0.5))
     assert bounds.upper == pytest.approx(bounds.lower)
     assert bounds.ecmp == pytest.approx(bounds.lower)
@@ -240,12 +238,12 @@ def test_a_phase_meets_its_floor_or_not() -> None:
     fabric = clos(Tree(2, 2, 1))
     for floor, met in ((0.5, True), (0.6, False)):
         demands = traffic(4, 1, phase("dp", 4, shift(4, 2), floor=floor))
-        (result,) = certify_phases(fabric, demands, requirements(), Judge(), GBPS, 0.0)
+        (result,) = certify_phases(fabric, demands, requirements(), Judge(), 0.0)
         assert (result.met, result.interval.exact, result.required) == (met, True, floor)
     trap = mesh(5, 4)
     demands = traffic(20, 1, phase("dp", 20, shift(20, 4), floor=0.5))
     for routing, met in (("adaptive", True), ("ecmp", False)):
-        (result,) = certify_phases(trap, demands, requirements(routing=routing), Judge(), GBPS, 0.0)
+        (result,) = certify_phases(trap, demands, requirements(routing=routing), Judge(), 0.0)
         assert result.met == met
         assert result.interval.lower == pytest.approx(0.625, abs=EXACT)
         assert result.interval.upper == pytest.approx(0.625, abs=EXACT)

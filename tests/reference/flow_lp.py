@@ -62,6 +62,15 @@ def graph_of(
     return Graph(nodes, tuple(links), frozenset(relays))
 
 
+def line_rate_gbps(fabric: Fabric, phase: Phase) -> float:
+    """All ports of the slowest NIC among the GPUs of a phase."""
+    rate = dict.fromkeys(range(phase.first_gpu, phase.first_gpu + phase.gpus), 0.0)
+    for end, gbps in zip(fabric.links.a.tolist(), fabric.links.gbps.tolist(), strict=True):
+        if end in rate:
+            rate[end] += gbps
+    return min(rate.values())
+
+
 def rates_of(
     traffic: Traffic, phase: Phase, step: Step, nic_gbps: float, lost_nodes: Iterable[int] = ()
 ) -> dict[tuple[int, int], float]:
