@@ -70,16 +70,21 @@ class Drawing:
 
     def gpu_ports(self, mode: NicMode, plane: int, gpu: Column) -> tuple[Column, Column, Column]:
         """Node, cage and lane of the port of `plane` on each of `gpu`."""
-        per_cage = self.nic.ports_per_cage(mode)
-        if self.nic.nics_per_cage > 1:
-            return gpu, np.zeros_like(gpu), gpu % self.nic.nics_per_cage * mode.ports + plane
-        return gpu, np.full_like(gpu, plane // per_cage), np.full_like(gpu, plane % per_cage)
+        return nic_port(self.nic, mode, plane, gpu)
 
     def finish(self) -> Fabric:
         """The Fabric of all that was drawn."""
         nodes = Nodes(**{name: np.concatenate(parts) for name, parts in self.node_columns.items()})
         links = Links(**{name: np.concatenate(parts) for name, parts in self.link_columns.items()})
         return Fabric(self.gpus, self.nic.nics_per_cage, tuple(self.models), tuple(self.media), nodes, links)
+
+
+def nic_port(nic: Nic, mode: NicMode, plane: int, gpu: Column) -> tuple[Column, Column, Column]:
+    """Node, cage and lane of the port of `plane` on the NIC of each of `gpu`."""
+    per_cage = nic.ports_per_cage(mode)
+    if nic.nics_per_cage > 1:
+        return gpu, np.zeros_like(gpu), gpu % nic.nics_per_cage * mode.ports + plane
+    return gpu, np.full_like(gpu, plane // per_cage), np.full_like(gpu, plane % per_cage)
 
 
 def _index(table: list[_T], value: _T) -> int:

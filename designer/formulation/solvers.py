@@ -98,6 +98,20 @@ class ModelBuilder:
         self._starts.append(len(self._indices))
         return len(self._rows) - 1
 
+    def fix(self, column: int, value: float) -> None:
+        """Gives a variable the one value that it may take."""
+        cost, _, _, integer = self._columns[column]
+        self._columns[column] = (cost, value, value, integer)
+
+    def upper_of(self, column: int) -> float:
+        """The upper bound of a variable."""
+        return self._columns[column][2]
+
+    def costs(self) -> tuple[list[int], list[float]]:
+        """Variables that cost something, and their costs."""
+        found = [(number, column[0]) for number, column in enumerate(self._columns) if column[0]]
+        return [number for number, _ in found], [cost for _, cost in found]
+
     def build(self, *, relaxed: bool = False) -> LinearModel:
         """The model so far; `relaxed` without integrality."""
         columns = np.array(self._columns, float).reshape(-1, 4)
@@ -175,12 +189,17 @@ class HighsSolver:
     def solve(
         self, model: LinearModel, limits: SolveLimits, start: Floats | None = None, progress: Progress | None = None
     ) -> Report:
-        """Solves; see `Solver`."""
+        """Solves; see `Solver`.
+
+        Raises:
+            SolverError: HiGHS does not accept the model, as when a row names a column twice.
+        """
         import highspy
 
         began = time.perf_counter()
         highs = quiet_highs()
-        highs.passModel(_highs_model(model))
+        if highs.passModel(_highs_model(model)) == highspy.HighsStatus.kError:
+            raise SolverError(f"HiGHS does not accept a model of {model.columns} columns and {model.rows} rows")
         options = {
             "threads": 1,
             "random_seed": limits.seed,

@@ -1,0 +1,366 @@
+"""Searches link placements for an instance: which NIC mode, which switch model and how many, then the integer program.
+
+Where all endpoints are alike and no switch is there yet, profiles of counts are tried (`profiles.py`): the result holds
+for every network of switches of one model. Otherwise endpoints go to switches in blocks, and every number of switches
+of every model is a program of its own, cheapest first, until the next is dearer than the best network.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from designer.catalog.components import NicMode, Switch
+from designer.costing.pricing import MediaFinder, Pricing
+from designer.errors import DesignerError
+from designer.fabric.placed import PlacedHosts, PlacedLinks, PlacedNetwork, PlacedSwitch
+from designer.formulation.block_demand import SLACK, block_demands, interchangeable
+from designer.formulation.blocks import blocks_of, line_rates, with_alike
+from designer.formulation.bounds import any_network_bound
+from designer.formulation.clos_search import Limits, Report
+from designer.formulation.crossing import least_need
+from designer.formulation.hardware import usable_switches
+from designer.formulation.placement import KindFinder, Placement, PlacementProblem, Slot, Survival, offered
+from designer.formulation.placement_solve import solve_placement
+from designer.formulation.profiles import AlikeEndpoints, ProfileSearch
+from designer.formulation.solvers import INF, SolveLimits
+from designer.instance.instance import Instance
+from designer.workload.traffic import Traffic
+
+MOST_SWITCHES = 10
+MOST_ENDPOINTS = 512
+
+
+class NoPlacementError(DesignerError):
+    """Link placement does not apply to this instance; the message says why."""
+
+
+@dataclass(frozen=True)
+class PlacementProposal:
+    """The best link placement and what is proven: money in cents, None where there is none.
+
+    `bound_cents` holds for the networks of `words`; `termination` is as of `clos_search.Proposal`.
+    """
+
+    network: PlacedNetwork | None
+    cost_cents: int | None
+    bound_cents: float
+    termination: str
+    words: str
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A program to be solved: NIC mode, the model that is bought and how many of it; `least_cents` bounds its cost."""
+
+    mode: NicMode
+    switch: Switch | None
+    count: int
+    least_cents: float
+
+
+def inapplicable(instance: Instance, traffic: Traffic) -> str | None:
+    """Why link placement cannot be used on an instance; None where it can."""
+    cluster, requirements = instance.cluster, instance.requirements
+    if cluster.gpus > MOST_ENDPOINTS:
+        return f"{cluster.gpus} GPUs are more than the {MOST_ENDPOINTS} that link placement takes"
+    if cluster.management_ports:
+        return "management ports are known to Clos networks only"
+    if any(item.count > 1 for item in requirements.survive):
+        return "of failures it knows one at a time"
+    across = any(phase.across == "cluster" for phase in traffic.network_phases)
+    if across and cluster.rails > 1 and any(item.failure == "switch" for item in requirements.survive):
+        return "surviving a switch it knows for traffic that keeps to its rail"
+    return None
+
+
+Tell = Callable[[float | None, float | None], None]
+
+
+@dataclass
+class _State:
+    """The best placement so far, what it costs, and the bound over all that was left open; for all planes together."""
+
+    upper: float
+    report: Report
+    open_bound: float = INF
+    termination: str = "optimal"
+    best: tuple[NicMode, PlacementProblem, Placement] | None = None
+
+    def closes(self, least_cents: float) -> bool:
+        """Whether networks of at least this cost are of no interest any more."""
+        return least_cents >= self.upper - SLACK
+
+    def ended(self, least_cents: float) -> bool:
+        """Whether the search is over before these networks were looked at."""
+        if self.termination == "optimal":
+            return False
+        self.open_bound = min(self.open_bound, least_cents)
+        return True
+
+    def teller(self, mode: NicMode, least_cents: float) -> Tell:
+        """Tells what a program finds, (cost, bound) in cents of one plane, as what is known of all."""
+
+        def tell(cost: float | None, bound: float | None) -> None:
+            mine = self.upper if cost is None else min(self.upper, mode.ports * cost)
+            low = least_cents if bound is None else max(least_cents, mode.ports * bound)
+            self.report(_whole(mine), _whole(min(low, self.open_bound, mine)))
+
+        return tell
+
+    def take(self, mode: NicMode, problem: PlacementProblem, placement: Placement) -> None:
+        """A placement that was found; kept if it is cheaper."""
+        cost = float(placement.cost(problem) * mode.ports)
+        if cost < self.upper:
+            self.best, self.upper = (mode, problem, placement), cost
+
+    def note(self, termination: str, bound: float) -> None:
+        """How a part of the search ended, and its bound."""
+        if termination not in ("optimal", "infeasible"):
+            self.termination = termination
+            self.open_bound = min(self.open_bound, bound)
+
+    def proposal(self, instance: Instance, words: str) -> PlacementProposal:
+        """What came out."""
+        bound = min(self.upper, self.open_bound)
+        if self.best is None:
+            end = "infeasible" if self.termination == "optimal" else self.termination
+            return PlacementProposal(None, None, bound, end, words)
+        mode, problem, placement = self.best
+        cost = round(placement.cost(problem) * mode.ports)
+        network = _network(instance, problem, placement, mode.ports)
+        return PlacementProposal(network, cost, bound, "optimal" if cost <= bound + SLACK else self.termination, words)
+
+
+class PlacementSearch:
+    """The search over the link placements of one instance."""
+
+    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+        self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
+        self.finder = KindFinder(instance.catalog, instance.cabling, pricing, media)
+        self.factor, self.survivals, self.sides = _survival(instance, traffic)
+        cluster = instance.cluster
+        modes = [mode for mode in cluster.nic.modes if self._allowed(mode)]
+        self.modes = [mode for mode in modes if mode.ports == 1] if cluster.existing or cluster.irregular else modes
+        self.switches = usable_switches(instance.catalog, cluster.nic, instance.search, pricing)
+        if cluster.irregular:
+            nics = {kind.nic.key: kind.nic for kind in cluster.kinds()}
+            found = [usable_switches(instance.catalog, nic, instance.search, pricing) for nic in nics.values()]
+            self.switches = list({switch.key: switch for part in found for switch in part}.values())
+
+    def _allowed(self, mode: NicMode) -> bool:
+        planes = self.instance.search.planes
+        return planes is None or mode.ports in planes
+
+    def run(self, limits: Limits, below_cents: float, report: Report) -> PlacementProposal:
+        """The cheapest placement that costs less than `below_cents`.
+
+        Raises:
+            NoPlacementError: link placement does not apply.
+        """
+        if reason := inapplicable(self.instance, self.traffic):
+            raise NoPlacementError(reason)
+        if self.factor is None:
+            return PlacementProposal(None, None, INF, "infeasible", self._words(alike=False))
+        regular = not self.instance.cluster.irregular and not self.instance.cluster.existing
+        if regular and self.sides == 1 and interchangeable(self.traffic):
+            return self._alike(limits, below_cents, report)
+        return self._blocks(limits, below_cents, report)
+
+    def _words(self, *, alike: bool) -> str:
+        cluster = self.instance.cluster
+        parts = ["link placements: any switches joined by any links"]
+        if cluster.existing:
+            parts[0] += f", the {len(cluster.existing)} that are there and bought ones"
+        parts.append("bought ones of one model")
+        if not alike:
+            parts.append("endpoints in blocks that share a switch")
+        if any(mode.ports > 1 for mode in self.modes):
+            parts.append("planes alike")
+        return ", ".join(parts)
+
+    def _alike(self, limits: Limits, below_cents: float, report: Report) -> PlacementProposal:
+        state = _State(below_cents, report)
+        began = time.monotonic()
+        searches = [(mode, self._profiles(mode, switch)) for mode in self.modes for switch in self.switches]
+        searches.sort(key=lambda item: item[0].ports * item[1].least_cents)
+        for mode, search in searches:
+            if state.closes(mode.ports * search.least_cents):
+                break
+            if state.ended(mode.ports * search.least_cents):
+                continue
+            rest = _rest(limits, began)
+            found = search.run(rest, state.upper / mode.ports, state.teller(mode, mode.ports * search.least_cents))
+            if found.problem is not None and found.placement is not None:
+                state.take(mode, found.problem, found.placement)
+            state.note(found.termination, mode.ports * found.bound_cents)
+        return state.proposal(self.instance, self._words(alike=True))
+
+    def _profiles(self, mode: NicMode, switch: Switch) -> ProfileSearch:
+        nic, scale = self.instance.cluster.nic, self.factor or 1.0
+        return ProfileSearch(AlikeEndpoints(self.traffic, nic, mode, switch, self.finder, self.survivals, scale))
+
+    def _blocks(self, limits: Limits, below_cents: float, report: Report) -> PlacementProposal:
+        state = _State(below_cents, report)
+        began = time.monotonic()
+        for choice in sorted(self._choices(), key=lambda item: (item.least_cents, item.count)):
+            planes = choice.mode.ports
+            if state.closes(choice.least_cents):
+                break
+            if choice.count > MOST_SWITCHES:
+                state.note("time_limit", choice.least_cents)
+            if state.ended(choice.least_cents):
+                continue
+            problem = self._problem(choice)
+            if problem is None:
+                continue
+            tell = state.teller(choice.mode, choice.least_cents)
+
+            def tell_usd(cost: float | None, bound: float | None, tell: Tell = tell) -> None:
+                tell(None if cost is None else 100 * cost, None if bound is None else 100 * bound)
+
+            rest = _rest(limits, began)
+            found = solve_placement(problem, rest, below_cents=state.upper / planes, progress=tell_usd)
+            if found.placement is not None:
+                state.take(choice.mode, problem, found.placement)
+            state.note(found.termination, max(choice.least_cents, found.bound_cents * planes))
+        return state.proposal(self.instance, self._words(alike=False))
+
+    def _choices(self) -> Iterator[_Choice]:
+        """Numbers of switches to buy, of each model; one more than `MOST_SWITCHES` stands for all above."""
+        hosts = self._host_cents()
+        for mode in self.modes:
+            if self.instance.cluster.existing:
+                yield _Choice(mode, None, 0, hosts)
+            for switch in self.switches:
+                cents = self.pricing.switch_cents(switch)
+                for count in range(1, MOST_SWITCHES + 2):
+                    yield _Choice(mode, switch, count, mode.ports * count * cents + hosts)
+
+    def _host_cents(self) -> float:
+        """The least that joining all endpoints costs."""
+        total = 0.0
+        places = [*self.switches, *(item.switch for item in self.instance.cluster.existing)]
+        for kind in self.instance.cluster.kinds():
+            found = [
+                mode.ports * float(host.cents)
+                for mode in kind.nic.modes
+                for switch in places
+                if (host := self.finder.host(kind.nic, mode, switch)) is not None
+            ]
+            total += kind.count * kind.gpus * min(found, default=0.0)
+        return total
+
+    def _problem(self, choice: _Choice) -> PlacementProblem | None:
+        """The placement problem of a choice; None where some endpoints fit none of its switches."""
+        cluster = self.instance.cluster
+        owned = tuple(
+            Slot(item.switch, 0, number, item.name, item.free_ports) for number, item in enumerate(cluster.existing)
+        )
+        bought: tuple[Slot, ...] = ()
+        if choice.switch is not None:
+            slot = Slot(choice.switch, self.pricing.switch_cents(choice.switch), len(owned))
+            bought = (slot,) * choice.count
+        slots = owned + bought
+        room = max(min(slot.port_room, slot.cages * 4) for slot in slots)
+        blocks, block_of_gpu = blocks_of(self.instance, self.traffic, choice.mode, self.sides, room)
+        demands = tuple(block_demands(self.traffic, block_of_gpu, line_rates(self.instance, choice.mode)))
+        leaders = with_alike(blocks, demands)
+        blocks = tuple(replace(block, alike=leader) for block, leader in zip(blocks, leaders, strict=True))
+        hosts, links = offered(self.finder, slots, blocks)
+        if any(all((b, s) not in hosts for s in range(len(slots))) for b in range(len(blocks))):
+            return None
+        scaled = tuple(demand.at(self.factor or 1.0) for demand in demands)
+        return PlacementProblem(
+            slots,
+            blocks,
+            scaled,
+            hosts,
+            links,
+            self.survivals,
+            self.sides,
+            self._crossing(choice),
+            self._least_cents(choice),
+            all_bought=True,
+        )
+
+    def _crossing(self, choice: _Choice) -> float:
+        """Gb/s that a switch sends out for each of its endpoint ports, at least; only where all NICs are one kind."""
+        cluster = self.instance.cluster
+        if cluster.irregular or cluster.existing or choice.switch is None:
+            return 0.0
+        most = min(cluster.gpus, choice.switch.max_ports)
+        need = least_need(self.traffic, choice.mode.ports, most) * choice.mode.gbps * choice.mode.ports
+        return float((need[1:] / np.arange(1, most + 1)).min())
+
+    def _least_cents(self, choice: _Choice) -> int:
+        """The bound over any network, less what the switches that are there would cost if they were bought."""
+        cluster = self.instance.cluster
+        if cluster.irregular:
+            return 0
+        cents = any_network_bound(self.instance, self.traffic, self.pricing, self.media).cents or 0
+        given = sum(self.pricing.switch_cents(item.switch) for item in cluster.existing)
+        return max(0, cents - given) // choice.mode.ports
+
+
+def _survival(instance: Instance, traffic: Traffic) -> tuple[float | None, tuple[Survival, ...], int]:
+    """What failures ask: a factor on all intact demands, failures with flows of their own, and sides of the HB domains.
+
+    What a NIC or a whole side of its domain no longer carries, the others carry on their rails, on top of their own:
+    twice as much with one relay, K/(K - lost) spread. At `throughput` of the floors that is no more than the intact
+    network must carry, scaled by the factor where it exceeds 1. The factor is None where NICs cannot carry it.
+    """
+    requirements, domain, rails = instance.requirements, traffic.hb_domain, traffic.rails
+    factor, found, sides = 1.0, list[Survival](), 1
+    highest = max((phase.floor for phase in traffic.network_phases), default=0.0)
+    for item in requirements.survive:
+        if item.failure == "link":
+            found.append(Survival("link", item.throughput))
+            continue
+        if domain < 2 or (item.failure == "switch" and rails < 2):
+            return None, (), 1
+        lost = domain - rails // 2 * (domain // rails) if item.failure == "switch" else 1
+        load = domain / (domain - lost) if requirements.detour == "spread" else 1 + math.ceil(lost / (domain - lost))
+        if load * item.throughput * highest > 1 + SLACK:
+            return None, (), 1
+        factor = max(factor, load * item.throughput)
+        if item.failure == "switch":
+            found.append(Survival("switch", item.throughput))
+            sides = 2
+    return factor, tuple(found), sides
+
+
+def _network(instance: Instance, problem: PlacementProblem, placement: Placement, planes: int) -> PlacedNetwork:
+    """The placement as a network to be drawn, without the slots that it does not use."""
+    cabling, used = instance.cabling, placement.used(problem)
+    number = {slot: place for place, slot in enumerate(used)}
+    hosts: list[PlacedHosts] = []
+    homes: list[int] = placement.slot_of_block.tolist()
+    for block, slot in sorted(enumerate(homes), key=lambda item: (item[1], item[0])):
+        kind, item = problem.host_kinds[block, slot], problem.blocks[block]
+        hosts.append(
+            PlacedHosts(number[slot], item.gpus, item.nic, item.mode, kind.end.per_cage, kind.medium, cabling.host_m)
+        )
+    links: list[PlacedLinks] = []
+    for (one, other), counts in sorted(placement.links.items()):
+        for kind, count in zip(problem.link_kinds[one, other], counts, strict=True):
+            if count:
+                ends = kind.lower.per_cage, kind.upper.per_cage
+                links.append(
+                    PlacedLinks(number[one], number[other], count, kind.gbps, *ends, kind.medium, cabling.leaf_spine_m)
+                )
+    switches = tuple(
+        PlacedSwitch(slot.switch, slot.name, slot.free_ports) for slot in (problem.slots[at] for at in used)
+    )
+    return PlacedNetwork(instance.cluster.gpus, instance.cluster.rails, planes, switches, tuple(hosts), tuple(links))
+
+
+def _rest(limits: Limits, began: float) -> SolveLimits:
+    left = limits.time_limit_s - (time.monotonic() - began)
+    return SolveLimits(max(left, 0.0), limits.gap, limits.seed, limits.should_stop)
+
+
+def _whole(cents: float) -> int | None:
+    return round(cents) if math.isfinite(cents) else None
