@@ -187,5 +187,5 @@ def score_flops_per_sequence(model: Transformer, seq_length: int) -> int:
 
 
 def logit_flops_per_sequence(model: Transformer, seq_length: int) -> int:
-    """The part of `forward_flops_per_sequence` for the logits: `2·s·h·V` (Narayanan 2021, arXiv 2104.04473, appendix)."""
+    """The part of `forward_flops_per_sequence` for the logits, `2·s·h·V` (Narayanan 2021, arXiv 2104.04473)."""
     return 2 * seq_length * model.hidden * model.vocab
