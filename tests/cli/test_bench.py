@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from designer.cli.bench import exit_code
+from designer.formulation import design_folder
 from designer.formulation.design_folder import FolderRow
 from tests.cli.conftest import ROOT, Run, start
 
@@ -125,6 +126,20 @@ def test_no_time_is_6_without_a_design(run: Run, folder: Callable[..., Path]) ->
     assert [(row["cost"], row["bound"], row["gap"], row["verdict"]) for row in rows] == [
         (None, None, None, "no design")
     ] * 3
+
+
+def test_seed_and_time_limit_reach_every_problem(
+    run: Run, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve, heard = design_folder.solve_network_design, []
+
+    def listening(network: Any, *, limits: Any, **options: Any) -> Any:
+        heard.append((limits.seed, limits.time_limit_s, options["solver"]))
+        return solve(network, limits=limits, **options)
+
+    monkeypatch.setattr(design_folder, "solve_network_design", listening)
+    run("bench", "sndlib", folder(), "--seed", 7, "--time-limit", 50, "--solver", "scip")
+    assert heard == [(7, 50.0, "scip")] * 3
 
 
 ROW = FolderRow("a", "none", "flow", "highs", "optimal", 10.0, 10.0, 0.0, 10.0, True, 1.0)
