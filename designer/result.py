@@ -135,7 +135,7 @@ class Design:
             "traffic": traffic_document(self.traffic),
             "requirements": self.instance.requirements.model_dump(mode="json"),
             "energy": self.instance.energy.model_dump(mode="json"),
-            "cluster": _cluster_document(self.instance),
+            "cluster": cluster_document(self.instance),
             "instance": self.instance.document,
             "catalog": catalog_document(self.instance.catalog, used_components(self)),
             "provenance": {"version": package_version(), **asdict(self.provenance)},
@@ -192,7 +192,8 @@ def traffic_document(traffic: Traffic) -> dict[str, Any]:
     return {**asdict(traffic), "phases": [asdict(phase) for phase in traffic.phases]}
 
 
-def _cluster_document(instance: Instance) -> Mapping[str, Any]:
+def cluster_document(instance: Instance) -> Mapping[str, Any]:
+    """The cluster as plain data; beside kinds of servers the other fields say what follows from them."""
     cluster = instance.cluster
     document: dict[str, object] = {
         "gpus": cluster.gpus,

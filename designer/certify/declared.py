@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from designer.certify.read_design import DesignFile
+from designer.certify.structure import PLACEMENT
 from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materials
 from designer.costing.pricing import Pricing
 from designer.design_schema import BillLineRecord
@@ -172,14 +173,18 @@ def instance_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
 
 
 def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]]:
-    """Cable lengths of a Clos against the instance's cabling; a grid stands its row switches beside the servers."""
+    """Cable lengths against the instance's cabling; a grid stands its row switches beside the servers.
+
+    Without a shape, links between switches are as long as those from leaf to spine.
+    """
     fabric, classes = file.fabric, file.fabric.link_class()
-    if (classes == LEAF_LEAF).any():
+    if (classes == LEAF_LEAF).any() and file.family != PLACEMENT:
         return
     cabling = stated.cabling
     for name, link_class, length_m in (
         ("host_m", HOST, cabling.host_m),
         ("leaf_spine_m", LEAF_SPINE, cabling.leaf_spine_m),
+        ("leaf_spine_m", LEAF_LEAF, cabling.leaf_spine_m),
         ("spine_core_m", SPINE_CORE, cabling.spine_core_m),
     ):
         rows: list[int] = np.unique(fabric.links.medium[classes == link_class]).tolist()

@@ -22,8 +22,8 @@ def owned_findings(fabric: Fabric, catalog: Catalog, cluster: Cluster, ends: End
         if known is None:
             found.append(f"{said}: the cluster has no switch of this name, so it has to be bought")
         elif (model, switch.free_ports) != (known.switch.key, known.free_ports):
-            there = f"a {known.switch.key} with {known.free_ports} free ports"
-            found.append(f"{said}: a {model} with {switch.free_ports} free ports, the cluster has {there}")
+            here, there = f"{switch.free_ports} free ports", f"{known.free_ports} free ports"
+            found.append(f"{said}: model {model}, {here}; the cluster has model {known.switch.key}, {there}")
         else:
             found += [f"{said}: {problem}" for problem in _port_problems(switch, known, catalog.switches[model], ends)]
     return found

@@ -5,28 +5,29 @@ import numpy as np
 from designer.catalog.components import Catalog
 from designer.certify.certificate import Check
 from designer.certify.ports import node_name, told
-from designer.certify.wiring import Wiring, components, islands
+from designer.certify.wiring import Wiring, components, islands, plane_findings
 from designer.fabric.fabric import LEAF, Fabric
 from designer.instance.instance import Cluster
 
 
 def placement_checks(wiring: Wiring, catalog: Catalog, cluster: Cluster) -> list[Check]:
-    """Fabrics as the links have them, labels that claim no shape, and one protocol for all that is joined."""
+    """Fabrics and planes as the links have them, no labels of a shape, and one protocol for all that is joined."""
     return [
         Check.of("connected", islands(wiring)),
+        Check.of("planes", plane_findings(wiring)),
         Check.of("labels", _labels(wiring.fabric)),
         Check.of("protocols", _protocols(wiring, catalog, cluster)),
     ]
 
 
 def _labels(fabric: Fabric) -> list[str]:
-    """Switches that say more than that they are leaves of plane 0."""
+    """Switches that say more than that they are leaves."""
     nodes = fabric.nodes
-    plain = (nodes.kind == LEAF) & (nodes.plane == 0) & (nodes.pod == -1) & (nodes.rail == -1)
+    plain = (nodes.kind == LEAF) & (nodes.pod == -1) & (nodes.rail == -1)
 
     def say(node: int) -> str:
-        has = f"plane {nodes.plane[node]}, pod {nodes.pod[node]}, rail {nodes.rail[node]}"
-        return f"{node_name(fabric, node)}: {has}; without a shape all are leaves of plane 0 with no pod and rail"
+        has = f"pod {nodes.pod[node]}, rail {nodes.rail[node]}"
+        return f"{node_name(fabric, node)}: {has}; without a shape all are leaves of no pod and no rail"
 
     return told(np.flatnonzero((nodes.kind >= LEAF) & ~plain), say)
 

@@ -1,12 +1,13 @@
 """The columns of a fabric from an untrusted document: every number a whole one, in range, none lost on the way."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
 from designer.errors import Problem
-from designer.fabric.fabric import GPU, KINDS, LEAF, MANAGEMENT, Column, Fabric, Links, MediumUse, Nodes
+from designer.fabric.fabric import GPU, KINDS, LEAF, MANAGEMENT, Column, Fabric, Links, MediumUse, Nodes, OwnedSwitch
 
 MAX_ROWS = 1 << 24
 MAX_CAGES = 1 << 12
@@ -15,6 +16,7 @@ MAX_PLANES = 64
 MAX_TABLE = 1 << 12
 MAX_GPUS = 1 << 20
 MAX_LENGTH_M = 1e6
+MAX_NAME = 200
 
 Document = Mapping[str, Any]
 
@@ -67,7 +69,8 @@ class ColumnReader:
             return None
         result = Fabric(gpus, per_cage, tuple(models), media, Nodes(**node_columns), Links(**link_columns))
         self._order(result)
-        return None if self.problems else result
+        owned = self._owned(cast("list[Any]", document.get("owned", [])), result)
+        return None if self.problems else replace(result, owned=owned)
 
     def _whole(self, document: Document, name: str, least: int, most: int) -> int:
         value = document[name]
@@ -137,6 +140,26 @@ class ColumnReader:
                 packed = np.repeat(packed, np.array([run[1] for run in column["runs"]], dtype=np.int64))  # pyright: ignore[reportUnknownVariableType]
             result[name] = packed
         return result
+
+    def _owned(self, entries: Sequence[Any], fabric: Fabric) -> tuple[OwnedSwitch, ...]:
+        """Switches that were there before, each once, and each name once."""
+        result: list[OwnedSwitch] = []
+        switches = set(np.flatnonzero(fabric.nodes.kind >= LEAF).tolist())
+        names: set[str] = set()
+        for row, entry in enumerate(entries):
+            fields = cast("Document", entry)
+            node, name, free = fields["node"], fields["name"], fields["free_ports"]
+            if type(node) is not int or node not in switches:
+                self.refuse(f"owned[{row}].node", repr(node), "the number of a switch, each once")
+            if type(name) is not str or not 0 < len(name) <= MAX_NAME or name in names:
+                self.refuse(f"owned[{row}].name", repr(name), f"a name of 1 to {MAX_NAME} characters, each once")
+            if type(free) is not int or not 1 <= free <= MAX_CAGES:
+                self.refuse(f"owned[{row}].free_ports", repr(free), f"a whole number from 1 to {MAX_CAGES}")
+            if not self.problems:
+                switches.remove(node)
+                names.add(name)
+                result.append(OwnedSwitch(node, name, free))
+        return tuple(result)
 
     def _order(self, fabric: Fabric) -> None:
         kind, model = fabric.nodes.kind, fabric.nodes.model

@@ -50,7 +50,7 @@ class Wiring:
             Check.of("connected", islands(self)),
             Check.of("uplinks", _uplinks(self)),
             Check.of("rails", _rails(self)),
-            Check.of("planes", _planes(self)),
+            Check.of("planes", plane_findings(self)),
             Check.of("pods", _pods(self)),
             Check.of("endpoint order", _endpoint_order(self)),
             Check.of("one speed for a class", _class_speeds(self)),
@@ -152,7 +152,8 @@ def _rails(wiring: Wiring) -> list[str]:
     )
 
 
-def _planes(wiring: Wiring) -> list[str]:
+def plane_findings(wiring: Wiring) -> list[str]:
+    """NIC ports on switches of another plane, and links from plane to plane where there are tiers."""
     fabric, links, plane = wiring.fabric, wiring.fabric.links, wiring.fabric.nodes.plane
     link, port = wiring.ports.link, wiring.ports.port
     wrong = np.flatnonzero((port >= 0) & (plane[links.b[link]] != port))

@@ -96,16 +96,17 @@ class Bill:
 
 
 def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bill:
-    """The bill of `fabric` at the prices of `catalog`.
+    """The bill of `fabric` at the prices of `catalog`; switches that are owned are not on it, what is plugged in is.
 
     Raises:
         CatalogError: the fabric names a component that the catalog does not hold.
     """
     quantity: Counter[tuple[str, str, float]] = Counter()
     nodes, links = fabric.nodes, fabric.links
-    switches = nodes.model >= 0
-    for kind, model in zip(*_pairs(nodes.kind[switches], nodes.model[switches]), strict=True):
-        count = int(((nodes.kind == kind) & (nodes.model == model)).sum())
+    bought = nodes.model >= 0
+    bought[[switch.node for switch in fabric.owned]] = False
+    for kind, model in zip(*_pairs(nodes.kind[bought], nodes.model[bought]), strict=True):
+        count = int((bought & (nodes.kind == kind) & (nodes.model == model)).sum())
         quantity[fabric.models[model], SWITCH_CLASSES[kind], 0.0] += count
     classes = fabric.link_class()
     for class_, medium in zip(*_pairs(classes, links.medium), strict=True):
