@@ -121,6 +121,8 @@ def test_the_table_names_every_field_of_an_instance() -> None:
     sections = [
         schema.InstanceFile,
         schema.ClusterSection,
+        schema.ServersSection,
+        schema.ExistingSection,
         schema.JobSection,
         schema.ParallelismSection,
         schema.DemandSection,
