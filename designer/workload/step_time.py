@@ -15,8 +15,9 @@ than their number of layers. Every layer counts as the mean over dense and MoE l
 
 `efficiency` is calibrated to one measurement: 37.83 s for the model of 530B parameters on 280 A100 with selective
 recomputation and sequence parallelism (Korthikanti 2022, arXiv 2205.05198, table 5). The other seven rows of that table
-then come out 7 % low to 8 % high: small models low, large ones high, as their matrix products are more efficient. A row
-at one end of the table as the base would leave the other end more than 10 % off.
+then come out 7 % low to 8 % high: small models low, large ones high, as their matrix products are more efficient. The
+choice of row matters: with that of 175B and full recomputation as the base all others are within 8 %, too, with any of
+the other six some row is 10 to 19 % off.
 """
 
 import math
