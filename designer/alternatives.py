@@ -7,6 +7,7 @@ among those that meet the requirements when no other is at least as good in both
 import time
 from dataclasses import dataclass, replace
 
+from designer.candidates import CLOS
 from designer.certify.certificate import EXACT, FailureResult, PhaseResult
 from designer.certify.run import certify_throughput
 from designer.certify.throughput import Judge, certify_phases
@@ -46,7 +47,7 @@ def alternatives(instance: Instance, options: Options) -> tuple[Design, list[Alt
     """
     started = time.monotonic()
     optimum = design(instance, options)
-    paired = _paired(optimum, templates(instance))
+    paired = _paired(optimum, [] if instance.cluster.irregular else templates(instance))
     rows = [(_decided(row, item, instance, optimum.traffic, options), _worst_pair(item)) for row, item in paired]
     rows.append((_row("optimum", optimum, optimum, "the cheapest of those searched"), optimum.worst_leaf_pair))
     left_s = max(0.0, options.time_limit_s - (time.monotonic() - started))
@@ -119,16 +120,17 @@ def _worst_pair(item: TemplateDesign) -> float | None:
 def _row(name: str, found: Design, optimum: Design, why: str) -> ComparisonRow:
     saving = 1 - optimum.cost_cents / found.cost_cents if found.cost_cents else 0.0
     meets = found.certificate is None or found.certificate.met
-    return ComparisonRow(name, found.shape.leaf.switch.key, found.cost_cents, found.counts, meets, saving, why)
+    switch = found.fabric.models[0] if found.shape is None else found.shape.leaf.switch.key
+    return ComparisonRow(name, switch, found.cost_cents, found.counts, meets, saving, why)
 
 
 def _uneven(instance: Instance, options: Options) -> Design | None:
     """The optimum when the links of a bundle may differ by one; None where that is the instance's own rule."""
-    if not instance.requirements.symmetric_uplinks or options.should_stop():
+    if not instance.requirements.symmetric_uplinks or instance.cluster.irregular or options.should_stop():
         return None
     loose = instance.requirements.model_copy(update={"symmetric_uplinks": False})
     try:
-        return design(replace(instance, requirements=loose), options)
+        return design(replace(instance, requirements=loose), replace(options, families=(CLOS,)))
     except (InfeasibleError, NoDesignError):  # a limit was hit
         return None
 

@@ -287,12 +287,19 @@ def _tall_tree(
             )
 
 
-def comparison_rows(
-    traffic: Traffic, pricing: Pricing, shape: ClosShape, known: list[TemplateDesign]
-) -> list[ComparisonRow]:
-    """The templates beside the design `shape`, cheapest saving last, each with the difference in words."""
-    parts = cost_parts(shape, pricing)
-    cost = sum(parts.values())
+@dataclass(frozen=True)
+class Compared:
+    """What the templates are set against: cost and its parts in cents, counts; leaf model and shape of a Clos."""
+
+    cost_cents: int
+    parts: dict[str, int]
+    counts: dict[str, int]
+    leaf: Switch | None
+    shape: ClosShape | None
+
+
+def comparison_rows(traffic: Traffic, found: Compared, known: list[TemplateDesign]) -> list[ComparisonRow]:
+    """The templates beside a design, cheapest saving last, each with the difference in words."""
     rows = [
         ComparisonRow(
             item.name,
@@ -300,35 +307,38 @@ def comparison_rows(
             item.cost_cents,
             item.counts,
             item.meets,
-            1 - cost / item.cost_cents if item.cost_cents else 0.0,
-            _why(item, shape, parts, traffic),
+            1 - found.cost_cents / item.cost_cents if item.cost_cents else 0.0,
+            _why(item, found, traffic),
         )
         for item in known
     ]
     return sorted(rows, key=lambda row: -row.saving)
 
 
-def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], traffic: Traffic) -> str:
+def _why(item: TemplateDesign, found: Compared, traffic: Traffic) -> str:
     """What the design does differently from a template and what each difference is worth, largest first."""
-    if isinstance(item.shape, ClosShape) and replace(item.shape, media=None) == replace(shape, media=None):
+    shape, parts, counts = found.shape, found.parts, found.counts
+    if shape is not None and _same(item.shape, shape):
         return "the same network"
     total = item.cost_cents
     sentences: list[tuple[int, str]] = []
     switches = ("leaf", "spine", "core")
     before = sum(item.parts.get(name, 0) for name in switches)
     saved = before - sum(parts.get(name, 0) for name in switches)
-    counts = shape.counts()
     here = ", ".join(f"{counts[tier]:,} {tier}" for tier in switches if counts[tier])
     there = ", ".join(f"{item.counts[tier]:,} {tier}" for tier in switches if item.counts[tier])
-    if (counts["switches"], shape.leaf.switch) != (item.counts["switches"], item.switch):
-        models = "" if shape.leaf.switch == item.switch else f" ({shape.leaf.switch.key} leaves for {item.switch.key})"
+    if shape is None:
+        here = f"{counts['switches']:,} switches joined directly"
+    other_leaf = found.leaf is not None and found.leaf != item.switch
+    if shape is None or other_leaf or counts["switches"] != item.counts["switches"]:
+        models = f" ({found.leaf.key} leaves for {item.switch.key})" if other_leaf and found.leaf is not None else ""
         sentences.append((saved, f"{here} in place of {there}{models}: {_percent(saved, total)}"))
     upper = ("leaf_spine", "leaf_leaf", "spine_core")
     saved = sum(item.parts.get(name, 0) for name in upper) - sum(parts.get(name, 0) for name in upper)
-    links_here = counts["leaf_spine_links"] + counts["spine_core_links"]
+    links_here = counts["links"] - counts["endpoint_links"]
     links_there = item.counts["links"] - item.counts["endpoint_links"]
     if links_here != links_there:
-        reason = oversubscription(shape, traffic)
+        reason = oversubscription(shape, traffic) if shape is not None else ""
         because = f", {reason}" if reason and saved > 0 else ""
         sentences.append(
             (saved, f"{links_here:,} links between switches for {links_there:,}{because}: {_percent(saved, total)}")
@@ -343,6 +353,10 @@ def _why(item: TemplateDesign, shape: ClosShape, parts: dict[str, int], traffic:
         first = item.unmet[0] if item.unmet[0].startswith("excluded") else f"falls short: {item.unmet[0]}"
         words = first + (f"; {words}" if words else "")
     return words or "the same switches and links"
+
+
+def _same(one: ClosShape | ZCubeShape | None, other: ClosShape) -> bool:
+    return isinstance(one, ClosShape) and replace(one, media=None) == replace(other, media=None)
 
 
 def _percent(saved: int, total: int) -> str:

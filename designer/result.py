@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from designer.candidates import CLOS, PLACEMENT, Drawn
 from designer.catalog import catalog_document
 from designer.certify.certificate import Certificate
 from designer.comparison import ComparisonRow
@@ -19,6 +20,7 @@ from designer.costing.bill import CABLE_SECTIONS, Bill
 from designer.digest import with_digest
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
+from designer.fabric.placed import PlacedNetwork
 from designer.fabric.shape import ClosShape
 from designer.files import write_text_atomically
 from designer.instance.instance import Instance
@@ -26,7 +28,6 @@ from designer.units import usd
 from designer.workload.traffic import Traffic
 
 SCHEMA_VERSION = 1
-FAMILY = "Clos networks of one switch model and mode per tier"
 
 
 @dataclass(frozen=True)
@@ -40,11 +41,34 @@ class Provenance:
 
 
 @dataclass(frozen=True)
+class FamilyResult:
+    """What the search of a family came to: cost of its best network (None without), bound (None where none exists)."""
+
+    family: str
+    searched: str
+    cost_cents: int | None
+    bound_cents: int | None
+    termination: str
+    solver: str
+
+    def to_document(self) -> dict[str, Any]:
+        """The result as plain data, money in USD."""
+        return {
+            "family": self.family,
+            "searched": self.searched,
+            "cost_usd": None if self.cost_cents is None else usd(self.cost_cents),
+            "lower_bound_usd": None if self.bound_cents is None else usd(self.bound_cents),
+            "termination": self.termination,
+            "solver": self.solver,
+        }
+
+
+@dataclass(frozen=True)
 class Design:
     """A network for an instance.
 
     Money in cents; `bound_cents` holds for every network of `searched`, `any_topology_bound_cents` for any network of
-    the catalog's switches.
+    the catalog's switches. A Clos has a `shape`, a link placement a `network`.
     """
 
     name: str
@@ -60,8 +84,11 @@ class Design:
     comparison: list[ComparisonRow]
     worst_leaf_pair: float
     provenance: Provenance
-    shape: ClosShape
     instance: Instance
+    family: str
+    families: tuple[FamilyResult, ...]
+    shape: ClosShape | None = None
+    network: PlacedNetwork | None = None
     certificate: Certificate | None = None
     any_topology_bound_cents: int | None = None
 
@@ -69,26 +96,26 @@ class Design:
     def of(
         instance: Instance,
         traffic: Traffic,
-        shape: ClosShape,
-        fabric: Fabric,
-        bill: Bill,
+        drawn: Drawn,
         bound_cents: int,
+        searched: str,
+        families: tuple[FamilyResult, ...],
         comparison: list[ComparisonRow],
         provenance: Provenance,
     ) -> "Design":
-        """The design of a drawn and priced shape."""
+        """The design of a drawn and priced network."""
+        fabric, bill = drawn.fabric, drawn.bill
         counts = fabric.counts() | {
             "cables": bill.pieces(*CABLE_SECTIONS),
             "transceivers": bill.pieces("transceivers"),
         }
-        status = "optimal" if bound_cents >= bill.total_cents else "feasible"
         return Design(
             instance.name,
-            status,
+            "optimal" if bound_cents >= bill.total_cents else "feasible",
             instance.objective,
             bill.total_cents,
             bound_cents,
-            searched_family(instance),
+            searched,
             counts,
             fabric,
             bill,
@@ -96,8 +123,11 @@ class Design:
             comparison,
             worst_leaf_pair(fabric),
             provenance,
-            shape,
             instance,
+            PLACEMENT if drawn.shape is None else CLOS,
+            families,
+            drawn.shape,
+            drawn.network,
         )
 
     @property
@@ -121,6 +151,8 @@ class Design:
             "lower_bound_usd": usd(self.bound_cents),
             "gap": self.gap,
             "searched": self.searched,
+            "family": self.family,
+            "families": [found.to_document() for found in self.families],
             "any_topology_bound_usd": None
             if self.any_topology_bound_cents is None
             else usd(self.any_topology_bound_cents),
@@ -159,23 +191,6 @@ def package_version() -> str:
         return version("designer")
     except PackageNotFoundError:
         return "unknown"
-
-
-def searched_family(instance: Instance) -> str:
-    """In words, the set of networks that the bound of a design speaks of."""
-    search = instance.search
-    parts = [FAMILY, f"up to {search.max_tiers} tiers"]
-    parts.append("uniform bundles" if instance.requirements.symmetric_uplinks else "bundles that differ by one link")
-    parts.append(
-        {"none": "a rail to a leaf", "whole-rails": "whole rails on a leaf", "any": "rails mixed on leaves"}[
-            search.leaf_sharing
-        ]
-    )
-    if search.switches:
-        parts.append(f"switches {', '.join(search.switches)}")
-    if search.protocols:
-        parts.append("/".join(search.protocols))
-    return ", ".join(parts)
 
 
 def used_components(design: Design) -> set[str]:

@@ -1,30 +1,35 @@
-"""From an instance to its cheapest network: templates first, then the integer programs, then the bill and the design.
-
-Nothing of an answer is taken from the solver on trust: the shape is drawn, and the bill counted from the drawing must
-equal the objective to the cent.
-"""
+"""From an instance to its cheapest network: templates, what each family offers, the design and its certificate."""
 
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
+from designer.candidates import (
+    CLOS,
+    PLACEMENT,
+    Candidate,
+    SearchError,
+    clos_candidate,
+    families_of,
+    placement_candidate,
+)
 from designer.certify.read_design import design_from_document
 from designer.certify.verify import certificate_of, structure_of, throughput_of
 from designer.comparison import TemplateDesign, best_templates, comparison_rows
-from designer.costing.bill import Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing
-from designer.errors import DesignerError, NoDesignError
-from designer.fabric.build import build_clos
-from designer.fabric.shape import ClosShape
+from designer.errors import NoDesignError
 from designer.formulation.bounds import any_network_bound
-from designer.formulation.clos_search import ClosSearch, Limits, Proposal
+from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.infeasible import explain_infeasible
+from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.instance.instance import Instance
-from designer.result import Design, Provenance
+from designer.result import Design, FamilyResult, Provenance
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
+EXPLAIN_S = 20.0  # for each question whether a network exists
 Progress = Callable[[float, int | None, int | None], None]
 
 
@@ -34,6 +39,7 @@ class Options:
 
     `progress` is called with seconds, best cost and bound in cents, `checking` with what the certificate looks at;
     `should_stop` ends the search. `pairs` certifies pairs of failures, too; without `certify` there is no certificate.
+    `families` are those to search in place of the instance's.
     """
 
     time_limit_s: float = math.inf
@@ -45,14 +51,11 @@ class Options:
     certify: bool = True
     pairs: bool = False
     checking: Callable[[str], None] | None = None
+    families: tuple[str, ...] | None = None
 
 
 class _StoppedError(Exception):
     """The certificate is not wanted any more."""
-
-
-class SearchError(DesignerError):
-    """The search contradicts itself: a bug of this package."""
 
 
 def templates(instance: Instance) -> list[TemplateDesign]:
@@ -63,34 +66,93 @@ def templates(instance: Instance) -> list[TemplateDesign]:
 def design(instance: Instance, options: Options | None = None) -> Design:
     """The cheapest network of the searched families that meets the instance, with its bound and its certificate.
 
-    Where `should_stop` comes true before the certificate is finished, the design has none.
+    Where `should_stop` comes true before the certificate is finished, the design has none. A cheaper network whose
+    certificate falls short gives way to the next one.
 
     Raises:
         InfeasibleError: proven that none exists; names the constraints that clash.
         NoDesignError: a limit was hit before any was found.
+        NoPlacementError: only link placement is to be searched, and it does not apply.
     """
     options = options or Options()
     started = time.monotonic()
     traffic = derive_traffic(instance)
     pricing = Pricing(instance.objective, instance.energy)
     media = MediaFinder(instance.catalog)
-    known = best_templates(instance, traffic, pricing, media)
-    start = _cheapest_start(known)
+    known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
+    found = _candidates(instance, traffic, pricing, media, known, options, started)
+    offers = sorted((item for item in found if item.drawn is not None), key=lambda item: item.cost_cents)
+    if not offers:
+        ended = next((item.termination for item in found if item.termination != "infeasible"), None)
+        if ended is not None:
+            what = {"time_limit": "the time limit was hit", "interrupted": "the search was interrupted"}
+            raise NoDesignError(f"no design found before {what[ended]}")
+        families = families_of(instance, options.families, traffic)
+        raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
+    any_cents = any_bound(instance, traffic, pricing, media)
+    results = [_design(instance, traffic, item, found, any_cents, known, options, started) for item in offers]
+    if not options.certify:
+        return results[0]
+    first: Design | None = None
+    for result in results:
+        checked = _with_certificate(result, options)
+        if checked.certificate is None or checked.certificate.met:
+            return checked
+        first = first or checked
+    return first or results[0]
 
+
+def _candidates(
+    instance: Instance,
+    traffic: Traffic,
+    pricing: Pricing,
+    media: MediaFinder,
+    known: list[TemplateDesign],
+    options: Options,
+    started: float,
+) -> list[Candidate]:
     def report(best_cents: int | None, bound_cents: int | None) -> None:
         if options.progress:
             options.progress(time.monotonic() - started, best_cents, bound_cents)
 
-    limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
-    proposal = ClosSearch(instance, traffic, pricing, media).run(limits, start, report)
-    if proposal.shape is None:
-        if proposal.termination != "infeasible":
-            what = {"time_limit": "the time limit was hit", "interrupted": "the search was interrupted"}
-            raise NoDesignError(f"no design found before {what[proposal.termination]}")
-        raise explain_infeasible(instance, traffic, options.should_stop)
-    bill, result = _drawn(instance, traffic, pricing, proposal, known, options, started)
-    _check_against_templates(bill, known)
-    return _with_certificate(result, options) if options.certify else result
+    found: list[Candidate] = []
+    families = families_of(instance, options.families, traffic)
+    if CLOS in families:
+        limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
+        found.append(clos_candidate(instance, traffic, pricing, media, known, limits, report))
+    if PLACEMENT in families and not options.should_stop():
+        below = min((item.cost_cents for item in found), default=math.inf)
+        any_cents = any_bound(instance, traffic, pricing, media) or 0
+        if any_cents < below:  # else what was found is optimal among all networks
+            left = max(0.0, options.time_limit_s - (time.monotonic() - started))
+            limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
+            found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report))
+    return found
+
+
+def any_bound(instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> int | None:
+    """The bound in cents over any network, less what switches that are there already would cost; None where unknown."""
+    if instance.cluster.irregular:
+        return None
+    cents = any_network_bound(instance, traffic, pricing, media).cents
+    given = sum(pricing.switch_cents(item.switch) for item in instance.cluster.existing)
+    return None if cents is None else max(0, cents - given)
+
+
+def _any_network(instance: Instance, families: tuple[str, ...]) -> bool:
+    """Whether any of the families has a network for the instance; a search that a limit ends counts as having none."""
+    traffic, pricing = derive_traffic(instance), Pricing(instance.objective, instance.energy)
+    media, limits = MediaFinder(instance.catalog), Limits(gap=1.0)
+    if CLOS in families and ClosSearch(instance, traffic, pricing, media).run(limits, None).shape is not None:
+        return True
+    if PLACEMENT not in families or inapplicable(instance, traffic):
+        return False
+    limits = replace(limits, time_limit_s=EXPLAIN_S)
+    return PlacementSearch(instance, traffic, pricing, media).run(limits, math.inf, _silent).network is not None
+
+
+def _silent(best_cents: int | None, bound_cents: int | None) -> None:
+    """Nobody listens."""
 
 
 def _with_certificate(result: Design, options: Options) -> Design:
@@ -114,47 +176,37 @@ def certified(design: Design, *, pairs: bool = False, progress: Callable[[str], 
     return replace(design, certificate=certificate_of(file, structure, results))
 
 
-def _cheapest_start(known: list[TemplateDesign]) -> ClosShape | None:
-    meeting = [item for item in known if item.meets and isinstance(item.shape, ClosShape)]
-    best = min(meeting, key=lambda item: item.cost_cents, default=None)
-    return best.shape if best is not None and isinstance(best.shape, ClosShape) else None
-
-
-def _drawn(
+def _design(
     instance: Instance,
     traffic: Traffic,
-    pricing: Pricing,
-    proposal: Proposal,
+    chosen: Candidate,
+    found: list[Candidate],
+    any_cents: int | None,
     known: list[TemplateDesign],
     options: Options,
     started: float,
-) -> tuple[Bill, Design]:
-    shape = proposal.shape
-    if shape is None or proposal.cost_cents is None:
-        raise SearchError("a proposal without a shape")
-    fabric = build_clos(shape)
-    bill = bill_of_materials(fabric, instance.catalog, pricing)
-    if bill.total_cents != proposal.cost_cents:
-        raise SearchError(f"the bill says {bill.total_cents} cents, the program {proposal.cost_cents}")
-    any_cents = any_network_bound(instance, traffic, pricing, MediaFinder(instance.catalog)).cents
-    if any_cents is None or any_cents > bill.total_cents:
-        raise SearchError(f"the bound over any network says {any_cents} cents, the design costs {bill.total_cents}")
-    bound_cents = max(proposal.bound_cents or 0, any_cents)  # the networks searched are some of all
-    provenance = Provenance("OR-Tools CP-SAT", proposal.termination, options.seed, time.monotonic() - started)
-    result = Design.of(
-        instance,
-        traffic,
-        shape,
-        fabric,
-        bill,
-        bound_cents,
-        comparison_rows(traffic, pricing, shape, known),
-        provenance,
+) -> Design:
+    """The design of a candidate, with the bound of its own family; where a cheaper one exists, it is not its bound."""
+    drawn = chosen.drawn
+    if drawn is None:
+        raise SearchError("a candidate without a network")
+    cost = drawn.bill.total_cents
+    if any_cents is not None and any_cents > cost:
+        raise SearchError(f"the bound over any network says {any_cents} cents, the design costs {cost}")
+    # The networks searched are some of all; a bound in fractions of a cent is rounded up to what a cost can be.
+    bound = min(cost, max(math.ceil(chosen.bound_cents - 1e-6), any_cents or 0))
+    provenance = Provenance(chosen.solver, chosen.termination, options.seed, time.monotonic() - started)
+    families = tuple(
+        FamilyResult(
+            item.family,
+            item.words,
+            None if item.drawn is None else item.drawn.bill.total_cents,
+            None if math.isinf(item.bound_cents) else math.floor(item.bound_cents),
+            item.termination,
+            item.solver,
+        )
+        for item in found
     )
-    return bill, replace(result, any_topology_bound_cents=any_cents)
-
-
-def _check_against_templates(bill: Bill, known: list[TemplateDesign]) -> None:
-    for item in known:
-        if item.meets and item.in_family and item.cost_cents < bill.total_cents:
-            raise SearchError(f"template {item.name} costs {item.cost_cents} cents, the design {bill.total_cents}")
+    rows = comparison_rows(traffic, drawn.compared, known)
+    result = Design.of(instance, traffic, drawn, bound, chosen.words, families, rows, provenance)
+    return replace(result, any_topology_bound_cents=any_cents)

@@ -17,6 +17,7 @@ from designer.cli.search_job import (
     Threads,
     TimeLimit,
     exit_code,
+    family_names,
     run_interruptibly,
 )
 
@@ -35,7 +36,7 @@ def compare(
     threads: Threads = 1,
     seed: Seed = 0,
     solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
-    families: Families = "clos",  # noqa: ARG001 - its callback lets only what exists pass
+    families: Families = None,
 ) -> None:
     """Set templates and the optimum side by side.
 
@@ -53,7 +54,9 @@ def compare(
 
     def work(should_stop: "Callable[[], bool]") -> "tuple[Design, list[Alternative]]":
         limit = math.inf if time_limit is None else time_limit
-        return alternatives(problem, Options(limit, gap, threads, seed, progress, should_stop, checking=checking))
+        chosen = family_names(families)
+        options = Options(limit, gap, threads, seed, progress, should_stop, checking=checking, families=chosen)
+        return alternatives(problem, options)
 
     try:
         (optimum, rows), interrupted = run_interruptibly(work)

@@ -20,6 +20,7 @@ from designer.cli.search_job import (
     Threads,
     TimeLimit,
     exit_code,
+    family_names,
     run_interruptibly,
 )
 
@@ -50,7 +51,7 @@ def design(
     threads: Threads = 1,
     seed: Seed = 0,
     solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
-    families: Families = "clos",  # noqa: ARG001 - its callback lets only what exists pass
+    families: Families = None,
 ) -> None:
     """Find the cheapest network for INSTANCE, and prove it; then certify what it carries, intact and under failure.
 
@@ -76,8 +77,10 @@ def design(
     def work(should_stop: "Callable[[], bool]") -> "Design":
         limit = math.inf if time_limit is None else time_limit
         pairs = failures is Failures.PAIRS
+        chosen = family_names(families)
         return search(
-            problem, Options(limit, gap, threads, seed, progress, should_stop, pairs=pairs, checking=checking)
+            problem,
+            Options(limit, gap, threads, seed, progress, should_stop, pairs=pairs, checking=checking, families=chosen),
         )
 
     try:

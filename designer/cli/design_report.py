@@ -15,13 +15,15 @@ from designer.cli.certificate_report import (
 from designer.cli.console import printable, table
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
+from designer.fabric.placed import PlacedNetwork
 from designer.fabric.shape import ClosShape
-from designer.result import Design
+from designer.result import Design, FamilyResult
 from designer.units import usd
 from designer.workload.cuts import CutFunction
 from designer.workload.traffic import Phase, Traffic
 
 MOST_FAILURES = 8
+MOST_RUNS = 6
 MEETS = {True: "yes", False: "no", None: "not judged"}
 
 
@@ -45,7 +47,11 @@ def design_report(design: Design) -> Iterator[Any]:
     yield Text(printable(design.name), style="bold")
     yield facts(summary(design))
     yield heading("Network")
-    yield facts(shape_words(design))
+    if design.shape is None:
+        yield facts(network_words(design))
+        yield switch_table(design)
+    else:
+        yield facts(shape_words(design, design.shape))
     yield heading("What to buy")
     yield bill_table(design.bill)
     yield heading("Phases")
@@ -80,6 +86,9 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
         yield "", f"{money(bill.capex_cents)} purchase, {money(bill.energy_cents)} energy over {energy.years:g} years"
     yield "status", status_words(design)
     yield "searched", design.searched
+    for found in design.families:
+        if found.family != design.family:
+            yield "beside it", beside_words(found)
     if design.any_topology_bound_cents is not None:
         yield "any shape", any_shape_words(design, design.any_topology_bound_cents)
     yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
@@ -112,9 +121,76 @@ def any_shape_words(design: Design, bound_cents: int) -> str:
     return f"no network of these switches costs less than {money(bound_cents)}, whatever its shape: gap {percent(gap)}"
 
 
-def shape_words(design: Design) -> Iterator[tuple[str, str]]:
+def beside_words(found: FamilyResult) -> str:
+    """What the search of another family came to."""
+    what = found.searched.split(":")[0].split(" of ")[0]
+    if found.cost_cents is not None:
+        return f"{what}: {money(found.cost_cents)} at best"
+    if found.bound_cents is None:
+        return f"{what}: none meets the requirements"
+    if found.termination == "optimal":
+        return f"{what}: none is cheaper"
+    return f"{what}: none cheaper was found; none costs less than {money(found.bound_cents)}"
+
+
+def network_words(design: Design) -> Iterator[tuple[str, str]]:
+    """Switches and links of a network without a shape."""
+    counts = design.counts
+    owned = len(design.fabric.owned)
+    there = f", {owned} of them there already" if owned else ""
+    joined = f"{counts['leaf_leaf_links']:,} between them" if counts["leaf_leaf_links"] else "none between them"
+    yield "switches", f"{counts['switches']:,}{there}; {counts['endpoint_links']:,} links to hosts, {joined}"
+    planes = "1 plane" if counts["planes"] == 1 else f"{counts['planes']} planes"
+    yield "fabrics", f"{counts['fabrics']} separate, {planes}" if counts["fabrics"] > 1 else f"1 fabric, {planes}"
+
+
+def switch_table(design: Design) -> Any:
+    """Every switch of the first plane: model, what it serves, and its links to others."""
+    result = table("switch", "model", "hosts", "serves", "links to", right=(2,))
+    network = design.network
+    for number, switch in enumerate(network.switches if network is not None else ()):
+        name = printable(switch.name) if switch.free_ports is not None else f"new {number}"
+        model = switch.switch.key
+        if switch.free_ports is not None:
+            model += f", {switch.free_ports} ports free"
+        gpus, links = placed_on(network, number)
+        result.add_row(name, printable(model), str(len(gpus)), _ranges(gpus, design), links)
+    return result
+
+
+def placed_on(network: PlacedNetwork | None, switch: int) -> tuple[list[int], str]:
+    """GPUs on a switch of a placed network, and its links in words."""
+    if network is None:
+        return [], ""
+    gpus = sorted(gpu for hosts in network.hosts if hosts.switch == switch for gpu in hosts.gpus)
+    words: list[str] = []
+    for links in network.links:
+        if switch in (links.lower, links.upper):
+            other = links.upper if links.lower == switch else links.lower
+            item = network.switches[other]
+            words.append(f"{links.count} x {links.gbps}G to {printable(item.name) if item.name else f'new {other}'}")
+    return gpus, ", ".join(words) or "none"
+
+
+def _ranges(gpus: list[int], design: Design) -> str:
+    """GPUs by rail where whole rails, or runs of them, are on the switch; else as runs of numbers."""
+    rails = design.instance.cluster.rails
+    on = sorted({gpu % rails for gpu in gpus})
+    if rails > 1 and len(on) < rails:
+        return f"rails {_runs(on)}: GPUs of {len({gpu // rails for gpu in gpus})} domains"
+    return f"GPUs {_runs(gpus)}"
+
+
+def _runs(numbers: list[int]) -> str:
+    starts = [number for number in numbers if number - 1 not in set(numbers)]
+    ends = [number for number in numbers if number + 1 not in set(numbers)]
+    words = [f"{one}" if one == other else f"{one}-{other}" for one, other in zip(starts, ends, strict=True)]
+    return ", ".join(words[:MOST_RUNS]) + (", ..." if len(words) > MOST_RUNS else "")
+
+
+def shape_words(design: Design, shape: ClosShape) -> Iterator[tuple[str, str]]:
     """Tiers, leaves, uplinks, spines and cores in words."""
-    shape, counts = design.shape, design.counts
+    counts = design.counts
     hosts = shape.hosts
     tiers = {1: "one tier", 2: "two tiers", 3: "three tiers"}[shape.tiers]
     switches = ", ".join(f"{counts[tier]:,} {tier}" for tier in ("leaf", "spine", "core") if counts[tier])
@@ -212,7 +288,7 @@ def phase_rate(traffic: Traffic, shape: ClosShape, phase: Phase) -> PhaseRate:
 
 def phase_table(design: Design) -> Any:
     """Each phase on the network: the floor, and what the uplinks of each tier give."""
-    three = design.shape.tiers == 3
+    three = design.shape is not None and design.shape.tiers == 3
     columns = ["phase", "job", "floor", "leaf uplinks give", *(["pod uplinks give"] if three else [])]
     result = table(*columns, right=(2, 3, 4) if three else (2, 3))
     for phase in design.traffic.network_phases:
@@ -224,7 +300,9 @@ def certificate_parts(design: Design, certificate: Certificate) -> Iterator[Any]
     """What the design carries, intact and under failure, as proven from its fabric."""
     from rich.text import Text
 
-    given = {(phase.name, phase.job): uplinks_give(design, phase) for phase in design.traffic.network_phases}
+    given: dict[tuple[str, str], list[str]] = {}
+    if design.shape is not None:
+        given = {(phase.name, phase.job): uplinks_give(design, phase) for phase in design.traffic.network_phases}
     yield phases_table(certificate, given)
     if certificate.failures:
         yield Text("\nFailures, of each class of equal cases one", style="bold")
@@ -240,6 +318,8 @@ def certificate_parts(design: Design, certificate: Certificate) -> Iterator[Any]
 
 def uplinks_give(design: Design, phase: Phase) -> list[str]:
     """For each tier with uplinks, the part of line rate that they leave of the phase."""
+    if design.shape is None:
+        return ["has none"]
     rate = phase_rate(design.traffic, design.shape, phase)
     given = [rate.leaf, rate.pod] if design.shape.tiers == 3 else [rate.leaf]
     return ["nothing goes up" if part is None else percent(part) for part in given]

@@ -40,11 +40,20 @@ def _solver(value: str) -> str:
     return value
 
 
-def _families(value: str) -> str:
-    unknown = [name for name in value.split(",") if name.strip() != "clos"]
+FAMILIES = ("clos", "link-placement")
+
+
+def _families(value: str | None) -> str | None:
+    unknown = [name for name in family_names(value) or () if name not in FAMILIES]
     if unknown:
-        raise typer.BadParameter(f"'{unknown[0]}' is not available; the families of this version are: clos")
+        allowed = ", ".join(FAMILIES)
+        raise typer.BadParameter(f"'{unknown[0]}' is not available; the families of this version are: {allowed}")
     return value
+
+
+def family_names(value: str | None) -> tuple[str, ...] | None:
+    """The names in a list with commas; None where the option is not given."""
+    return None if value is None else tuple(name.strip() for name in value.split(","))
 
 
 TimeLimit = Annotated[
@@ -58,7 +67,10 @@ Threads = Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Thread
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, metavar="N", help="Random seed of the solver.")]
 Solver = Annotated[str, typer.Option(metavar="NAME", callback=_solver, help="Solver of the integer programs: cp-sat.")]
 Families = Annotated[
-    str, typer.Option(metavar="LIST", callback=_families, help="Families of networks to search: clos.")
+    str | None,
+    typer.Option(
+        metavar="LIST", callback=_families, help="Families of networks to search: clos, link-placement, or both."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 

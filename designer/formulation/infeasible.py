@@ -38,11 +38,15 @@ class _Stopped(Exception):  # noqa: N818 - no error, the user asked for it
 
 
 def explain_infeasible(
-    instance: Instance, traffic: Traffic, should_stop: Callable[[], bool] = lambda: False
+    instance: Instance,
+    traffic: Traffic,
+    should_stop: Callable[[], bool] = lambda: False,
+    exists: Callable[[Instance], bool] | None = None,
 ) -> InfeasibleError:
     """The error that says what clashes in `instance`, which is proven to have no network.
 
-    When `should_stop` comes true before that is known the error says so.
+    `exists` says whether an instance has one; by default, whether it has a Clos. When `should_stop` comes true before
+    it is known what clashes the error says so.
     """
     if conflict := _nothing_fits(instance):
         return conflict
@@ -50,7 +54,7 @@ def explain_infeasible(
     def feasible(changed: Instance) -> bool:
         if should_stop():
             raise _Stopped
-        return _feasible(changed)
+        return (exists or _feasible)(changed)
 
     constraints = list(_constraints(instance, traffic))
     try:

@@ -203,7 +203,12 @@ class LeafSection(Section):
 class SearchSection(Section):
     """Which networks are looked at."""
 
-    families: list[Literal["clos", "link-placement"]] = Field(default_factory=lambda: ["clos"], min_length=1)
+    families: list[Literal["clos", "link-placement"]] | None = Field(
+        None,
+        min_length=1,
+        description="kinds of networks; default: clos, and link-placement where servers differ, switches are there "
+        "already, or the cluster has at most 128 GPUs",
+    )
     planes: list[Annotated[int, Field(ge=1, le=64)]] | None = Field(
         None, min_length=1, description="numbers of planes to try; default: all that the NIC offers"
     )

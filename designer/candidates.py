@@ -1,0 +1,201 @@
+"""What each family of networks has to offer an instance: its cheapest network, drawn and priced, with its bound.
+
+Nothing is taken from a solver on trust: every proposal is drawn, and the bill counted from the drawing must equal the
+objective to the cent.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from designer.comparison import Compared, TemplateDesign
+from designer.costing.bill import Bill, bill_of_materials
+from designer.costing.pricing import MediaFinder, Pricing, cost_parts
+from designer.errors import DesignerError
+from designer.fabric.build import build_clos
+from designer.fabric.fabric import Fabric
+from designer.fabric.placed import PlacedNetwork, build_placement
+from designer.fabric.shape import ClosShape
+from designer.formulation.clos_search import ClosSearch, Limits
+from designer.formulation.placement_search import PlacementSearch, inapplicable
+from designer.instance.instance import Instance
+from designer.workload.traffic import Traffic
+
+CLOS, PLACEMENT = "clos", "link-placement"
+CLOS_WORDS = "Clos networks of one switch model and mode per tier"
+SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
+BESIDE_S = 5.0  # how long, where the user sets no limit
+ALONE_S = 60.0  # the same where it is all there is
+Report = Callable[[int | None, int | None], None]
+
+
+class SearchError(DesignerError):
+    """The search contradicts itself: a bug of this package."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A network with its bill; a shape where it has one, else what was placed."""
+
+    shape: ClosShape | None
+    network: PlacedNetwork | None
+    fabric: Fabric
+    bill: Bill
+    compared: Compared
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a family offers: `drawn` is None where it found nothing; no network of `words` costs less than the bound.
+
+    `bound_cents` is infinite where none exists. `termination` is the search's own word.
+    """
+
+    family: str
+    words: str
+    solver: str
+    drawn: Drawn | None
+    bound_cents: float
+    termination: str
+
+    @property
+    def cost_cents(self) -> float:
+        """Cost of what was found; infinite without."""
+        return math.inf if self.drawn is None else self.drawn.bill.total_cents
+
+
+def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traffic) -> tuple[str, ...]:
+    """The families to search: those asked for, else those that suit the instance.
+
+    Link placement alone where servers differ; both where switches are there already or the cluster is small and the
+    search section pins no part of a Clos.
+    """
+    chosen = asked or (tuple(instance.search.families) if instance.search.families is not None else None)
+    cluster, search = instance.cluster, instance.search
+    if chosen is not None:
+        return chosen
+    if cluster.irregular:
+        return (PLACEMENT,)
+    if inapplicable(instance, traffic) is not None:
+        return (CLOS,)
+    pinned = search.leaf.down is not None or search.leaf.up is not None or search.max_tiers < 3
+    adaptive = instance.requirements.routing == "adaptive"
+    if cluster.existing or (cluster.gpus <= SMALL_GPUS and not pinned and adaptive):
+        return (CLOS, PLACEMENT)
+    return (CLOS,)
+
+
+def clos_candidate(
+    instance: Instance,
+    traffic: Traffic,
+    pricing: Pricing,
+    media: MediaFinder,
+    known: list[TemplateDesign],
+    limits: Limits,
+    report: Report,
+) -> Candidate:
+    """The cheapest Clos network, started from the cheapest template that meets the requirements.
+
+    Raises:
+        SearchError: a template that the search could have found is cheaper.
+    """
+    meeting = [item for item in known if item.meets and isinstance(item.shape, ClosShape)]
+    best = min(meeting, key=lambda item: item.cost_cents, default=None)
+    start = best.shape if best is not None and isinstance(best.shape, ClosShape) else None
+    proposal = ClosSearch(instance, traffic, pricing, media).run(limits, start, report)
+    words, solver = clos_words(instance), "OR-Tools CP-SAT"
+    if proposal.shape is None:
+        return Candidate(
+            CLOS, words, solver, None, _bound(proposal.bound_cents, proposal.termination), proposal.termination
+        )
+    fabric = build_clos(proposal.shape)
+    bill = _priced(instance, pricing, fabric, proposal.cost_cents)
+    for item in known:
+        if item.meets and item.in_family and item.cost_cents < bill.total_cents:
+            raise SearchError(f"template {item.name} costs {item.cost_cents} cents, the design {bill.total_cents}")
+    compared = Compared(
+        bill.total_cents,
+        cost_parts(proposal.shape, pricing),
+        proposal.shape.counts(),
+        proposal.shape.leaf.switch,
+        proposal.shape,
+    )
+    drawn = Drawn(proposal.shape, None, fabric, bill, compared)
+    return Candidate(CLOS, words, solver, drawn, proposal.bound_cents or 0, proposal.termination)
+
+
+def _bound(bound_cents: int | None, termination: str) -> float:
+    return math.inf if termination == "infeasible" else float(bound_cents or 0)
+
+
+def placement_candidate(
+    instance: Instance,
+    traffic: Traffic,
+    pricing: Pricing,
+    media: MediaFinder,
+    below_cents: float,
+    limits: Limits,
+    report: Report,
+) -> Candidate:
+    """The cheapest link placement that costs less than `below_cents`, where there is one.
+
+    Without a time limit it searches for a minute, or for seconds beside another family.
+
+    Raises:
+        NoPlacementError: link placement does not apply.
+    """
+    if math.isinf(limits.time_limit_s):
+        limits = replace(limits, time_limit_s=BESIDE_S if math.isfinite(below_cents) else ALONE_S)
+    began = time.monotonic()
+
+    def tell(cost: int | None, bound: int | None) -> None:
+        report(cost, bound if bound is None or math.isinf(below_cents) else min(bound, int(below_cents)))
+
+    proposal = PlacementSearch(instance, traffic, pricing, media).run(limits, below_cents, tell)
+    words, solver = proposal.words, f"HiGHS ({time.monotonic() - began:.1f} s)"
+    if proposal.network is None:
+        return Candidate(PLACEMENT, words, solver, None, proposal.bound_cents, proposal.termination)
+    fabric = build_placement(proposal.network)
+    bill = _priced(instance, pricing, fabric, proposal.cost_cents)
+    compared = Compared(bill.total_cents, bill_parts(bill), fabric.counts(), None, None)
+    return Candidate(
+        PLACEMENT,
+        words,
+        solver,
+        Drawn(None, proposal.network, fabric, bill, compared),
+        proposal.bound_cents,
+        proposal.termination,
+    )
+
+
+def bill_parts(bill: Bill) -> dict[str, int]:
+    """The bill by what it is for: switches, host links, links between switches."""
+    parts = {"leaf": 0, "host": 0, "leaf_leaf": 0}
+    for line in bill.lines:
+        parts[line.used_for.replace("-", "_")] += line.total_cents
+    return parts
+
+
+def _priced(instance: Instance, pricing: Pricing, fabric: Fabric, cost_cents: int | None) -> Bill:
+    bill = bill_of_materials(fabric, instance.catalog, pricing)
+    if bill.total_cents != cost_cents:
+        raise SearchError(f"the bill says {bill.total_cents} cents, the program {cost_cents}")
+    return bill
+
+
+def clos_words(instance: Instance) -> str:
+    """In words, the Clos networks that the bound of a design speaks of."""
+    search = instance.search
+    parts = [CLOS_WORDS, f"up to {search.max_tiers} tiers"]
+    parts.append("uniform bundles" if instance.requirements.symmetric_uplinks else "bundles that differ by one link")
+    parts.append(
+        {"none": "a rail to a leaf", "whole-rails": "whole rails on a leaf", "any": "rails mixed on leaves"}[
+            search.leaf_sharing
+        ]
+    )
+    if search.switches:
+        parts.append(f"switches {', '.join(search.switches)}")
+    if search.protocols:
+        parts.append("/".join(search.protocols))
+    return ", ".join(parts)
