@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from designer.cli import bench, catalog, compare, design, new, schema, traffic, verify
+from designer.cli import bench, catalog, compare, design, new, schema, study, traffic, verify
 from designer.cli.console import prepare_streams, write_error
 from designer.errors import DesignerError
 
@@ -50,6 +50,7 @@ app.command("design")(design.design)
 app.command("verify")(verify.verify)
 app.command("compare")(compare.compare)
 app.command("traffic")(traffic.traffic)
+app.command("study")(study.study)
 app.command("bench")(bench.bench)
 app.add_typer(catalog.app, name="catalog")
 app.command("schema")(schema.schema)

@@ -25,8 +25,8 @@ def schema(
     from designer.cli.console import write_out
 
     if kind is Kind.STUDY:
-        raise typer.BadParameter("study files are not there yet; choose instance, catalog or design")
-    if kind is Kind.INSTANCE:
+        from designer.study.schema import StudyFile as Model
+    elif kind is Kind.INSTANCE:
         from designer.instance.schema import InstanceFile as Model
     elif kind is Kind.CATALOG:
         from designer.catalog.schema import CatalogFile as Model

@@ -82,8 +82,8 @@ class InterruptedSearchError(DesignerError):
 
 
 class _Job(Generic[_T]):
-    def __init__(self, work: Callable[[Callable[[], bool]], _T]) -> None:
-        self.work = work
+    def __init__(self, work: Callable[[Callable[[], bool]], _T], ending: str) -> None:
+        self.work, self.ending = work, ending
         self.stop, self.done = threading.Event(), threading.Event()
         self.result: list[_T] = []
         self.error: BaseException | None = None
@@ -100,16 +100,20 @@ class _Job(Generic[_T]):
         if self.stop.is_set():
             os._exit(INTERRUPTED)  # the search holds nothing that has to be put away, and may not listen for long
         self.stop.set()
-        write_error("interrupted: ending with the best design so far; Ctrl-C once more ends at once")
+        write_error(f"interrupted: {self.ending}; Ctrl-C once more ends at once")
 
 
-def run_interruptibly(work: Callable[[Callable[[], bool]], _T]) -> tuple[_T, bool]:
+def run_interruptibly(
+    work: Callable[[Callable[[], bool]], _T], ending: str = "ending with the best design so far"
+) -> tuple[_T, bool]:
     """Does `work(should_stop)`; returns its result, and whether Ctrl-C came. A second Ctrl-C exits at once.
+
+    `ending` says what a first Ctrl-C leads to.
 
     Raises:
         InterruptedSearchError: it was interrupted before any design was found.
     """
-    job = _Job(work)
+    job = _Job(work, ending)
     own_signals = threading.current_thread() is threading.main_thread()
     before: Any = signal.signal(signal.SIGINT, job.interrupt) if own_signals else None  # None also: not from Python
     try:
@@ -138,7 +142,7 @@ def exit_code(termination: str, gap: float, asked_gap: float, *, interrupted: bo
     return 0 if termination in ("optimal", "gap") or gap <= asked_gap else 5
 
 
-class _Line:
+class Line:
     """What goes on, on stderr: one line that changes on a terminal, else a line now and then."""
 
     def __init__(self, every_s: float = 2.0) -> None:
@@ -148,7 +152,8 @@ class _Line:
         self.every_s = 0.1 if self.moving else every_s
         self.last_s = -math.inf
 
-    def _show(self, line: str) -> None:
+    def show(self, line: str) -> None:
+        """Shows a line in place of the one before, or below it."""
         if self.moving:
             sys.stderr.write(f"\r\x1b[K{line}")
             sys.stderr.flush()
@@ -162,7 +167,7 @@ class _Line:
             sys.stderr.flush()
 
 
-class CheckProgress(_Line):
+class CheckProgress(Line):
     """Tells what a certificate looks at: every kind of thing once, then what is at hand now and then."""
 
     def __init__(self, every_s: float = 2.0) -> None:
@@ -176,10 +181,10 @@ class CheckProgress(_Line):
             return
         self.seen.add(kind)
         self.last_s = now_s
-        self._show(f"checking: {what}")
+        self.show(f"checking: {what}")
 
 
-class Progress(_Line):
+class Progress(Line):
     """Tells seconds, cost, bound and gap."""
 
     def __init__(self, every_s: float = 2.0) -> None:
@@ -191,7 +196,7 @@ class Progress(_Line):
         if cost_cents == self.last_cost and seconds - self.last_s < self.every_s:
             return
         self.last_s, self.last_cost = seconds, cost_cents
-        self._show(progress_line(seconds, cost_cents, bound_cents))
+        self.show(progress_line(seconds, cost_cents, bound_cents))
 
 
 def progress_line(seconds: float, cost_cents: int | None, bound_cents: int | None) -> str:
