@@ -28,6 +28,7 @@ from designer.certify.ecmp import ecmp_throughput
 from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
 from designer.certify.hose import clos_hose
 from designer.certify.network import unit_problems
+from designer.certify.oblivious import oblivious_routing
 from designer.certify.problem import FlowProblem, Pairs, digest
 from designer.certify.symmetry import SymmetryFinder, apart_orbits
 from designer.certify.view import Bools, FabricView
@@ -113,8 +114,11 @@ class Judge:
             one = self.flow(replace(problem, hubs=fixed, pairs=(*problem.pairs, *pairs)))
             upper = min(upper, one.upper)
             ecmp = None if ecmp is None or one.ecmp is None else min(ecmp, one.ecmp)
-        lower = min(both.lower * _two_legs(problem), upper)
-        return Bounds(lower, upper, ecmp, "two legs of an all-to-all, and the worst of some permutations")
+        lower, how = min(both.lower * _two_legs(problem), upper), "two legs of an all-to-all"
+        static = oblivious_routing(problem, upper) if lower < upper - EXACT else None
+        if static is not None and static.throughput > lower:
+            lower, how = min(static.throughput, upper), "oblivious routing"
+        return Bounds(lower, upper, ecmp, f"{how}, and the worst of some permutations")
 
 
 def _loose(problem: FlowProblem, ecmp: float | None) -> Bounds:
