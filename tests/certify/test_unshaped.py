@@ -164,6 +164,9 @@ def test_the_bill_leaves_out_what_was_there_and_counts_what_is_plugged_into_it()
     assert with_old.pieces("transceivers") == bought.pieces("transceivers") > 0
     both = replace(fabric, owned=(*fabric.owned, OwnedSwitch(12, "other", 8)))
     assert bill_of_materials(both, instance.catalog, pricing).pieces("switches") == 0
+    instance, fabric = ring_of_three()
+    one_of_three = bill_of_materials(replace(fabric, owned=(OwnedSwitch(13, "old", 8),)), instance.catalog, pricing)
+    assert one_of_three.pieces("switches") == 2
 
 
 def test_the_fabric_keeps_its_owned_switches_in_a_file() -> None:
@@ -318,6 +321,7 @@ DAMAGES: list[tuple[str, Damage, str]] = [
     ("a rail", _column("nodes", "rail", 13, 1), r"labels: leaf node 13: pod -1, rail 1"),
     ("a plane", _column("nodes", "plane", 13, 1), r"planes: NIC port 0 of GPU 4 is on leaf node 13 of plane 1"),
     ("two fabrics", _column("nodes", "fabric", 13, 1), r"connected: link \d+ joins fabric 0"),
+    ("wrong module", _column("links", "medium", 4, 0), r"media: link 4: \w+ does not fit a cage small at 200 Gb/s"),
     ("slow NICs sped up", slow_hosts_at_400, r"NIC ports: nic-200 has no mode of 1 ports at 400 Gb/s"),
     ("short links", shorter_links, r"cabling.leaf_spine_m is 30 m"),
     ("a Clos", _set("family", value="clos"), r"structure: "),
@@ -342,6 +346,10 @@ UNREADABLE: list[tuple[Damage, str]] = [
     (_set("fabric", "owned", 0, "extra", value=1), r""),
     (_set("fabric", "owned", value=None), r"fabric.owned"),
     (_set("fabric", "owned", value=[{"node": 13, "name": "old", "free_ports": 7}] * 2), r"fabric.owned\[1\].node"),
+    (
+        _set("fabric", "owned", value=[{"node": node, "name": "old", "free_ports": 7} for node in (12, 13)]),
+        r"fabric.owned\[1\].name: found 'old'",
+    ),
     (_set("cluster", "gpus", value=10), r"cluster.gpus: found 10; allowed: 12, as the servers have it"),
     (_set("cluster", "hb_domain", value=4), r"cluster.hb_domain: found 4; allowed: 2"),
     (_set("cluster", "nic", value="nic-200"), r"cluster.nic: found 'nic-200'; allowed: 'nic-400'"),

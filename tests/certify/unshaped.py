@@ -16,7 +16,7 @@ from designer.instance.instance import ExistingSwitch, Instance
 from designer.result import cluster_document, traffic_document
 from designer.units import usd
 from designer.workload.phases import derive_traffic
-from tests.strategies import OPTICS, Document, catalog, gpu, instance_of, nic, switch
+from tests.strategies import OPTICS, Document, catalog, gpu, instance_of, nic, switch, transceiver
 
 LINK_COLUMNS = ("a", "b", "a_cage", "a_lane", "b_cage", "b_lane", "gbps", "medium")
 FAST = gpu() | {"gpus_per_server": 4, "hb_domain": 4}
@@ -35,7 +35,8 @@ SERVERS = [
 def mixed_instance(workload: list[Document], existing: list[Document] | None = None, **sections: Any) -> Instance:
     """Two servers of 4 GPUs at 400 Gb/s, two of 2 at 200: 12 GPUs in domains of 2."""
     parts = catalog(SWITCHES, OPTICS)
-    parts["nics"] = {"nic-400": nic(), "nic-200": nic(((1, 200),))}
+    parts["nics"] = {"nic-400": nic(), "nic-200": nic(((1, 200),), cage="small")}
+    parts["transceivers"] = OPTICS["transceivers"] | {"small": transceiver(50, 2) | {"cages": ["small"]}}
     parts["gpus"] = {"fast": FAST, "slow": SLOW}
     regular = dict.fromkeys(("gpu", "nic", "hb_domain"))
     cluster = regular | {"servers": SERVERS, "existing": existing or []}
