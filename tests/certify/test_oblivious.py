@@ -188,6 +188,12 @@ def test_known_values(links: list[tuple[int, int, float]], switches: int, member
     assert routed(problem).throughput == pytest.approx(value, abs=EXACT)
 
 
+@pytest.mark.parametrize("pair", [(0, 2, 2.0), (2, 0, 2.0)])
+def test_fixed_rates_are_routed_too(pair: tuple[int, int, float]) -> None:
+    """What one corner of a square sends to the opposite one takes both ways round."""
+    assert routed(problem_of(4, ring(4), pairs=[pair])).throughput == pytest.approx(1.0, abs=EXACT)
+
+
 def test_a_star_meets_the_cut_of_the_clos() -> None:
     """Where the cut function decides, the program finds the same."""
     problem = problem_of(4, [(0, 3, 2.0), (1, 3, 1.0), (2, 3, 4.0)], hubs=[any_of([(0, 4), (1, 1), (2, 3)])])
