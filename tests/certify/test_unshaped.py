@@ -69,6 +69,12 @@ def test_the_whole_file_holds() -> None:
     assert "servers that are all alike" in result.certificate.rail_only.words
 
 
+def test_relays_are_as_fast_as_the_fastest_phase_and_the_slowest_domain() -> None:
+    """A hop at 400 of 2400 Gb/s, though other phases run at 200 and other GPUs have 3600."""
+    instance, fabric = joined([ALL, {"name": "fast", "demand": "all-to-all", "gpus": 8}])
+    assert design_document(instance, fabric)["certificate"]["relays"]["bound"] == pytest.approx(400 / 2400)
+
+
 @pytest.mark.parametrize("build", [joined, ring_of_three])
 def test_values_are_those_of_the_plain_lp(build: Callable[[], tuple[Instance, Fabric]]) -> None:
     """Every phase at the rate of its own slowest NIC; every GPU a node, every link a pair of arcs."""
