@@ -171,15 +171,20 @@ def components(draw: st.DrawFn, members: int, patterns: Sequence[str] = ("all-to
 
 @st.composite
 def irregular(draw: st.DrawFn, most_gpus: int = 9) -> Fabric:
-    """Any connected graph of leaves, with parallel links and unequal speeds; GPUs with one port or two."""
+    """Any connected graph of leaves, with parallel links and unequal speeds; GPUs with one port, of two speeds, or two.
+
+    GPUs 2 i and 2 i + 1 have NICs of one speed.
+    """
     gpus = draw(st.integers(3, most_gpus))
     count = draw(st.integers(2, 5))
     sketch = Sketch(gpus)
     first = sketch.switches(count)
     twice = draw(st.booleans())
+    speeds = draw(st.lists(st.sampled_from([GBPS, GBPS, GBPS // 2]), min_size=gpus, max_size=gpus))
     for gpu in range(gpus):
         for _ in range(2 if twice else 1):
-            sketch.links(gpu, first + draw(st.integers(0, count - 1)), GBPS // (2 if twice else 1))
+            gbps = GBPS // 2 if twice else speeds[gpu // 2]
+            sketch.links(gpu, first + draw(st.integers(0, count - 1)), gbps)
     for switch in range(1, count):
         sketch.links(
             first + draw(st.integers(0, switch - 1)),

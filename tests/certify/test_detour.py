@@ -17,6 +17,7 @@ from tests.certify.fabrics import (
     all_to_all,
     clos,
     components,
+    irregular,
     phase,
     shift,
     traffic,
@@ -206,8 +207,20 @@ def cases(draw: st.DrawFn) -> tuple[Fabric, Traffic, Failure]:
     return fabric, demands, Failure(tuple(links), tuple(nodes))
 
 
+@st.composite
+def unshaped_cases(draw: st.DrawFn) -> tuple[Fabric, Traffic, Failure]:
+    """Any graph of leaves, domains of 2 whose NICs run at one of two speeds; NICs or a leaf lost."""
+    fabric = draw(irregular(10).filter(lambda fabric: fabric.gpus % 2 == 0))
+    across = draw(st.sampled_from(["rail", "rail", "cluster"]))
+    demands = dp(fabric, 2, *draw(components(fabric.gpus // 2 if across == "rail" else fabric.gpus)), across=across)
+    hosts = np.flatnonzero(fabric.links.a < fabric.gpus).tolist()
+    links = draw(st.lists(st.sampled_from(hosts), min_size=1, max_size=2, unique=True))
+    nodes = draw(st.lists(st.sampled_from(np.flatnonzero(fabric.nodes.kind == LEAF).tolist()), max_size=1))
+    return fabric, demands, Failure(tuple(links), tuple(nodes))
+
+
 @SETTINGS
-@given(cases())
+@given(st.one_of(cases(), unshaped_cases()))
 def test_bounds_hold_the_plain_lp(case: tuple[Fabric, Traffic, Failure]) -> None:
     """The LP carries what the certificate says; where traffic takes detours it carries no more than `upper`."""
     fabric, demands, lost = case

@@ -175,6 +175,16 @@ def test_names_of_switches_change_nothing(case: tuple[Fabric, Traffic, Failure],
     assert (one.lower, one.upper, one.ecmp) == pytest.approx((two.lower, two.upper, two.ecmp), abs=EXACT)
 
 
+def two_speeds() -> Fabric:
+    """Three leaves in a ring, four GPUs, one of them at half the speed of the others."""
+    sketch = Sketch(4)
+    first = sketch.switches(3)
+    for gpu, leaf in enumerate((0, 0, 1, 2)):
+        sketch.links(gpu, first + leaf, GBPS // 2 if gpu == 2 else GBPS)
+    sketch.links([first, first, first + 1], [first + 1, first + 2, first + 2], 100)
+    return sketch.fabric()
+
+
 @settings(SETTINGS, max_examples=30)
 @given(st.data())
 def test_any_holds_the_worst_permutation(data: st.DataObject) -> None:
@@ -188,6 +198,7 @@ def test_any_holds_the_worst_permutation(data: st.DataObject) -> None:
                 clos(Tree(2, 1, 1, pods=2, up=1)),
                 mesh(4, 1, 200),
                 mesh(2, 2, 200, 2),
+                two_speeds(),
                 zcube(2, 4),
             ]
         )
@@ -208,12 +219,13 @@ def test_any_holds_the_worst_permutation(data: st.DataObject) -> None:
 def assert_any_holds(fabric: Fabric, demands: Traffic, lost: Failure, hose: Component, rest: list[Component]) -> None:
     """The bounds of a demand with one `any` component hold the truth by enumeration."""
     fixed: dict[tuple[int, int], float] = {}
+    line_gbps = line_rate_gbps(fabric, demands.phases[0])
     if rest:
         alone = traffic(fabric.gpus, 1, phase("dp", fabric.gpus, *rest))
-        fixed = rates_of(alone, alone.phases[0], alone.phases[0].steps[0], GBPS)
+        fixed = rates_of(alone, alone.phases[0], alone.phases[0].steps[0], line_gbps)
     period = hose.stride * hose.size
     groups = [
-        (hose.rate * GBPS, [start + residue + hose.stride * digit for digit in range(hose.size)])
+        (hose.rate * line_gbps, [start + residue + hose.stride * digit for digit in range(hose.size)])
         for start in range(0, fabric.gpus, period)
         for residue in range(hose.stride)
     ]
