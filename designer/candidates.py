@@ -15,8 +15,9 @@ from designer.costing.pricing import MediaFinder, Pricing, cost_parts
 from designer.errors import DesignerError
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric
-from designer.fabric.placed import PlacedNetwork, build_placement
+from designer.fabric.placed import build_placement
 from designer.fabric.shape import ClosShape
+from designer.fabric.zcube import ZCubeShape, build_zcube
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.instance.instance import Instance
@@ -36,10 +37,9 @@ class SearchError(DesignerError):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A network with its bill; a shape where it has one, else what was placed."""
+    """A network with its bill, and its shape where it is a Clos."""
 
     shape: ClosShape | None
-    network: PlacedNetwork | None
     fabric: Fabric
     bill: Bill
     compared: Compared
@@ -121,7 +121,7 @@ def clos_candidate(
         proposal.shape.leaf.switch,
         proposal.shape,
     )
-    drawn = Drawn(proposal.shape, None, fabric, bill, compared)
+    drawn = Drawn(proposal.shape, fabric, bill, compared)
     return Candidate(CLOS, words, solver, drawn, proposal.bound_cents or 0, proposal.termination)
 
 
@@ -163,10 +163,29 @@ def placement_candidate(
         PLACEMENT,
         words,
         solver,
-        Drawn(None, proposal.network, fabric, bill, compared),
+        Drawn(None, fabric, bill, compared),
         proposal.bound_cents,
         proposal.termination,
     )
+
+
+def zcube_candidate(
+    instance: Instance, pricing: Pricing, known: list[TemplateDesign], below_cents: float
+) -> Candidate | None:
+    """The ZCube template where it is cheaper: links between any switches too, with the ports of a NIC on two of them.
+
+    Nothing is proven of such networks but the bound for any network.
+    """
+    best = min(
+        (item for item in known if isinstance(item.shape, ZCubeShape)), key=lambda item: item.cost_cents, default=None
+    )
+    if best is None or best.media is None or not isinstance(best.shape, ZCubeShape) or best.cost_cents >= below_cents:
+        return None
+    fabric = build_zcube(best.shape, best.media)
+    bill = _priced(instance, pricing, fabric, best.cost_cents)
+    compared = Compared(bill.total_cents, bill_parts(bill), fabric.counts(), None, None)
+    words = "link placements with the ports of a NIC on different switches: the ZCube template, the only one looked at"
+    return Candidate(PLACEMENT, words, "template", Drawn(None, fabric, bill, compared), 0.0, "template")
 
 
 def bill_parts(bill: Bill) -> dict[str, int]:

@@ -20,7 +20,6 @@ from designer.costing.bill import CABLE_SECTIONS, Bill
 from designer.digest import with_digest
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
-from designer.fabric.placed import PlacedNetwork
 from designer.fabric.shape import ClosShape
 from designer.files import write_text_atomically
 from designer.instance.instance import Instance
@@ -68,7 +67,7 @@ class Design:
     """A network for an instance.
 
     Money in cents; `bound_cents` holds for every network of `searched`, `any_topology_bound_cents` for any network of
-    the catalog's switches. A Clos has a `shape`, a link placement a `network`.
+    the catalog's switches. Only a Clos has a `shape`.
     """
 
     name: str
@@ -88,7 +87,6 @@ class Design:
     family: str
     families: tuple[FamilyResult, ...]
     shape: ClosShape | None = None
-    network: PlacedNetwork | None = None
     certificate: Certificate | None = None
     any_topology_bound_cents: int | None = None
 
@@ -127,7 +125,6 @@ class Design:
             PLACEMENT if drawn.shape is None else CLOS,
             families,
             drawn.shape,
-            drawn.network,
         )
 
     @property

@@ -14,6 +14,7 @@ from designer.candidates import (
     clos_candidate,
     families_of,
     placement_candidate,
+    zcube_candidate,
 )
 from designer.certify.read_design import design_from_document
 from designer.certify.verify import certificate_of, structure_of, throughput_of
@@ -127,6 +128,9 @@ def _candidates(
             left = max(0.0, options.time_limit_s - (time.monotonic() - started))
             limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
             found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report))
+            below = min(item.cost_cents for item in found)
+            template = zcube_candidate(instance, pricing, known, below)
+            found += [template] if template is not None else []
     return found
 
 

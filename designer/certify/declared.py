@@ -13,8 +13,9 @@ from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materi
 from designer.costing.pricing import Pricing
 from designer.design_schema import BillLineRecord
 from designer.errors import CatalogError, InputError
-from designer.fabric.fabric import HOST, LEAF_LEAF, LEAF_SPINE, SPINE_CORE
+from designer.fabric.fabric import HOST, LEAF_LEAF, LEAF_SPINE, SPINE_CORE, Fabric
 from designer.fabric.pairs import worst_leaf_pair
+from designer.fabric.zcube import ROW_HOST_M
 from designer.instance.instance import Instance
 from designer.instance.load import instance_from_document
 from designer.instance.schema import InstanceFile, JobSection
@@ -175,7 +176,8 @@ def instance_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
 def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]]:
     """Cable lengths against the instance's cabling; a grid stands its row switches beside the servers.
 
-    Without a shape, links between switches are as long as those from leaf to spine.
+    Without a shape, links between switches are as long as those from leaf to spine; where NICs have several ports in
+    one network, some of the switches may stand beside the servers.
     """
     fabric, classes = file.fabric, file.fabric.link_class()
     if (classes == LEAF_LEAF).any() and file.family != PLACEMENT:
@@ -189,9 +191,19 @@ def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]
     ):
         rows: list[int] = np.unique(fabric.links.medium[classes == link_class]).tolist()
         for row in rows:
-            if abs(fabric.media[row].length_m - length_m) > NEAR:
+            beside = (
+                link_class == HOST and fabric.media[row].length_m == min(ROW_HOST_M, length_m) and _joins_planes(fabric)
+            )
+            if abs(fabric.media[row].length_m - length_m) > NEAR and not beside:
                 found = f"{fabric.media[row].length_m:g} m"
                 yield "cabling", f"fabric.media[{row}].length_m: {found}, cabling.{name} is {length_m:g} m"
+
+
+def _joins_planes(fabric: Fabric) -> bool:
+    """Whether switches of several planes are one network."""
+    switches = fabric.nodes.plane >= 0
+    planes = np.unique(np.stack([fabric.nodes.fabric[switches], fabric.nodes.plane[switches]]), axis=1)
+    return planes.shape[1] > len(np.unique(planes[0]))
 
 
 def _instance(file: DesignFile, document: Mapping[str, object]) -> Instance:

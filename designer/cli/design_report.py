@@ -1,8 +1,11 @@
 """A design as tables and words: what to buy, what it costs, how far from optimal, its shape, phases and templates."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from designer.certify.certificate import Certificate
 from designer.cli.certificate_report import (
@@ -15,7 +18,7 @@ from designer.cli.certificate_report import (
 from designer.cli.console import printable, table
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
-from designer.fabric.placed import PlacedNetwork
+from designer.fabric.fabric import LEAF, Fabric
 from designer.fabric.shape import ClosShape
 from designer.result import Design, FamilyResult
 from designer.units import usd
@@ -24,6 +27,7 @@ from designer.workload.traffic import Phase, Traffic
 
 MOST_FAILURES = 8
 MOST_RUNS = 6
+MOST_SWITCHES = 40
 MEETS = {True: "yes", False: "no", None: "not judged"}
 
 
@@ -106,6 +110,7 @@ def status_words(design: Design) -> str:
         "gap": "within the gap asked for",
         "time_limit": "stopped by the time limit",
         "interrupted": "interrupted",
+        "template": "a template beyond the networks searched",
     }.get(design.provenance.termination, design.provenance.termination)
     if not design.bound_cents:
         return f"{design.status}, {reason}: nothing is proven yet of what the optimum costs"
@@ -145,31 +150,38 @@ def network_words(design: Design) -> Iterator[tuple[str, str]]:
 
 
 def switch_table(design: Design) -> Any:
-    """Every switch of the first plane: model, what it serves, and its links to others."""
+    """Every switch, of planes that are alike those of the first: model, what it serves, and its links to others."""
     result = table("switch", "model", "hosts", "serves", "links to", right=(2,))
-    network = design.network
-    for number, switch in enumerate(network.switches if network is not None else ()):
-        name = printable(switch.name) if switch.free_ports is not None else f"new {number}"
-        model = switch.switch.key
-        if switch.free_ports is not None:
-            model += f", {switch.free_ports} ports free"
-        gpus, links = placed_on(network, number)
-        result.add_row(name, printable(model), str(len(gpus)), _ranges(gpus, design), links)
+    fabric, nodes = design.fabric, design.fabric.nodes
+    owned = {switch.node: switch for switch in fabric.owned}
+    switches = np.flatnonzero(nodes.kind == LEAF).tolist()
+    names = {node: owned[node].name if node in owned else f"new {place}" for place, node in enumerate(switches)}
+    first = switches if design.counts["fabrics"] < design.counts["planes"] else _of_first_plane(fabric, switches)
+    for node in first[:MOST_SWITCHES]:
+        model = fabric.models[int(nodes.model[node])]
+        if node in owned:
+            model += f", {owned[node].free_ports} ports free"
+        gpus = np.unique(fabric.links.a[(fabric.links.b == node) & (fabric.links.a < fabric.gpus)]).tolist()
+        serves = _ranges(gpus, design) if gpus else "no hosts"
+        result.add_row(printable(names[node]), printable(model), str(len(gpus)), serves, _joined(fabric, node, names))
+    if len(first) > MOST_SWITCHES:
+        result.add_row(f"and {len(first) - MOST_SWITCHES} more", "", "", "", "")
     return result
 
 
-def placed_on(network: PlacedNetwork | None, switch: int) -> tuple[list[int], str]:
-    """GPUs on a switch of a placed network, and its links in words."""
-    if network is None:
-        return [], ""
-    gpus = sorted(gpu for hosts in network.hosts if hosts.switch == switch for gpu in hosts.gpus)
-    words: list[str] = []
-    for links in network.links:
-        if switch in (links.lower, links.upper):
-            other = links.upper if links.lower == switch else links.lower
-            item = network.switches[other]
-            words.append(f"{links.count} x {links.gbps}G to {printable(item.name) if item.name else f'new {other}'}")
-    return gpus, ", ".join(words) or "none"
+def _of_first_plane(fabric: Fabric, switches: list[int]) -> list[int]:
+    return [node for node in switches if fabric.nodes.plane[node] == 0]
+
+
+def _joined(fabric: Fabric, node: int, names: dict[int, str]) -> str:
+    """The links of a switch to others in words."""
+    links = fabric.links
+    counted: Counter[tuple[int, int]] = Counter()
+    for own, other in ((links.a, links.b), (links.b, links.a)):
+        rows = np.flatnonzero((own == node) & (fabric.nodes.kind[other] >= LEAF))
+        counted.update(zip(other[rows].tolist(), links.gbps[rows].tolist(), strict=True))
+    words = [f"{count} x {gbps}G to {printable(names[other])}" for (other, gbps), count in sorted(counted.items())]
+    return ", ".join(words) or "none"
 
 
 def _ranges(gpus: list[int], design: Design) -> str:
@@ -268,8 +280,6 @@ class PhaseRate:
 
 def phase_rate(traffic: Traffic, shape: ClosShape, phase: Phase) -> PhaseRate:
     """What the uplinks of leaves and pods leave of the line rate of one phase, in its most demanding step."""
-    import numpy as np
-
     if shape.spines is None or shape.leaf.up_mode is None:
         return PhaseRate(None, None)
     alone = replace(traffic, phases=(replace(phase, floor=1.0),))

@@ -4,7 +4,7 @@ A cage counts once, however many links leave it; a splitter cable counts once, h
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -121,7 +121,11 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bil
             # NICs of one server may share a socket: the first of them stands for it.
             node = np.where(nodes.kind[node] == GPU, node - node % fabric.gpus_per_cage, node)
             quantity[use.per_lower_cage, used_for, use.length_m] += _cages(node, links.a_cage[chosen])
-    return Bill(tuple(_line(catalog, pricing, *key, count) for key, count in quantity.items()))
+    lines: dict[BillLine, int] = {}  # a cable of one price for several lengths is one line
+    for key, count in quantity.items():
+        line = _line(catalog, pricing, *key, 0)
+        lines[line] = lines.get(line, 0) + count
+    return Bill(tuple(replace(line, quantity=count) for line, count in lines.items()))
 
 
 def _pairs(one: Column, other: Column) -> tuple[list[int], list[int]]:
