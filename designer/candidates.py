@@ -20,6 +20,7 @@ from designer.fabric.shape import ClosShape
 from designer.fabric.zcube import ZCubeShape, build_zcube
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.placement_search import PlacementSearch, inapplicable
+from designer.formulation.solvers import solver_named
 from designer.instance.instance import Instance
 from designer.workload.traffic import Traffic
 
@@ -28,6 +29,7 @@ CLOS_WORDS = "Clos networks of one switch model and mode per tier"
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
 BESIDE_S = 5.0  # how long, where the user sets no limit
 ALONE_S = 60.0  # the same where it is all there is
+SOLVER_WORDS = {"highs": "HiGHS", "scip": "SCIP", "cbc": "CBC"}
 Report = Callable[[int | None, int | None], None]
 
 
@@ -137,6 +139,7 @@ def placement_candidate(
     below_cents: float,
     limits: Limits,
     report: Report,
+    solver: str | None = None,
 ) -> Candidate:
     """The cheapest link placement that costs less than `below_cents`, where there is one.
 
@@ -144,6 +147,7 @@ def placement_candidate(
 
     Raises:
         NoPlacementError: link placement does not apply.
+        SolverError: the solver is not there.
     """
     if math.isinf(limits.time_limit_s):
         limits = replace(limits, time_limit_s=BESIDE_S if math.isfinite(below_cents) else ALONE_S)
@@ -152,17 +156,18 @@ def placement_candidate(
     def tell(cost: int | None, bound: int | None) -> None:
         report(cost, bound if bound is None or math.isinf(below_cents) else min(bound, int(below_cents)))
 
-    proposal = PlacementSearch(instance, traffic, pricing, media).run(limits, below_cents, tell)
-    words, solver = proposal.words, f"HiGHS ({time.monotonic() - began:.1f} s)"
+    used = solver_named(solver or "highs")
+    proposal = PlacementSearch(instance, traffic, pricing, media, used).run(limits, below_cents, tell)
+    words, name = proposal.words, f"{SOLVER_WORDS.get(used.name, used.name)} ({time.monotonic() - began:.1f} s)"
     if proposal.network is None:
-        return Candidate(PLACEMENT, words, solver, None, proposal.bound_cents, proposal.termination)
+        return Candidate(PLACEMENT, words, name, None, proposal.bound_cents, proposal.termination)
     fabric = build_placement(proposal.network)
     bill = _priced(instance, pricing, fabric, proposal.cost_cents)
     compared = Compared(bill.total_cents, bill_parts(bill), fabric.counts(), None, None)
     return Candidate(
         PLACEMENT,
         words,
-        solver,
+        name,
         Drawn(None, fabric, bill, compared),
         proposal.bound_cents,
         proposal.termination,

@@ -40,7 +40,7 @@ class Options:
 
     `progress` is called with seconds, best cost and bound in cents, `checking` with what the certificate looks at;
     `should_stop` ends the search. `pairs` certifies pairs of failures, too; without `certify` there is no certificate.
-    `families` are those to search in place of the instance's.
+    `families` are those to search in place of the instance's. `solver` solves link placements; HiGHS by default.
     """
 
     time_limit_s: float = math.inf
@@ -53,6 +53,7 @@ class Options:
     pairs: bool = False
     checking: Callable[[str], None] | None = None
     families: tuple[str, ...] | None = None
+    solver: str | None = None
 
 
 class _StoppedError(Exception):
@@ -127,7 +128,7 @@ def _candidates(
         if any_cents < below:  # else what was found is optimal among all networks
             left = max(0.0, options.time_limit_s - (time.monotonic() - started))
             limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
-            found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report))
+            found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report, options.solver))
             below = min(item.cost_cents for item in found)
             template = zcube_candidate(instance, pricing, known, below)
             found += [template] if template is not None else []

@@ -35,7 +35,7 @@ def compare(
     gap: Gap = 0.0,
     threads: Threads = 1,
     seed: Seed = 0,
-    solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
+    solver: Solver = None,
     families: Families = None,
 ) -> None:
     """Set templates and the optimum side by side.
@@ -55,7 +55,9 @@ def compare(
     def work(should_stop: "Callable[[], bool]") -> "tuple[Design, list[Alternative]]":
         limit = math.inf if time_limit is None else time_limit
         chosen = family_names(families)
-        options = Options(limit, gap, threads, seed, progress, should_stop, checking=checking, families=chosen)
+        options = Options(
+            limit, gap, threads, seed, progress, should_stop, checking=checking, families=chosen, solver=solver
+        )
         return alternatives(problem, options)
 
     try:

@@ -50,7 +50,7 @@ def design(
     gap: Gap = 0.0,
     threads: Threads = 1,
     seed: Seed = 0,
-    solver: Solver = "cp-sat",  # noqa: ARG001 - its callback lets only what exists pass
+    solver: Solver = None,
     families: Families = None,
 ) -> None:
     """Find the cheapest network for INSTANCE, and prove it; then certify what it carries, intact and under failure.
@@ -80,7 +80,18 @@ def design(
         chosen = family_names(families)
         return search(
             problem,
-            Options(limit, gap, threads, seed, progress, should_stop, pairs=pairs, checking=checking, families=chosen),
+            Options(
+                limit,
+                gap,
+                threads,
+                seed,
+                progress,
+                should_stop,
+                pairs=pairs,
+                checking=checking,
+                families=chosen,
+                solver=solver,
+            ),
         )
 
     try:

@@ -34,9 +34,15 @@ def _part(value: float) -> float:
     return value
 
 
-def _solver(value: str) -> str:
-    if value != "cp-sat":
-        raise typer.BadParameter(f"'{value}' is not available; the solver of this version is: cp-sat")
+def _solver(value: str | None) -> str | None:
+    from designer.formulation.solvers import SolverError, solver_named
+
+    if value is None or value == "cp-sat":  # what solves Clos networks anyway, and cannot take flows
+        return None
+    try:
+        solver_named(value)
+    except SolverError as error:
+        raise typer.BadParameter(str(error)) from None
     return value
 
 
@@ -65,7 +71,15 @@ Gap = Annotated[
 ]
 Threads = Annotated[int, typer.Option(min=1, max=1024, metavar="N", help="Threads of the solver.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**31 - 1, metavar="N", help="Random seed of the solver.")]
-Solver = Annotated[str, typer.Option(metavar="NAME", callback=_solver, help="Solver of the integer programs: cp-sat.")]
+Solver = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        callback=_solver,
+        help="Solver of link placements: highs (default), scip, cbc, or gurobi, cplex, xpress where installed; "
+        "Clos networks are solved by cp-sat.",
+    ),
+]
 Families = Annotated[
     str | None,
     typer.Option(

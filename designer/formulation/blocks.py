@@ -14,6 +14,7 @@ from designer.workload.traffic import Traffic
 
 MOST_BLOCKS = 44
 MOST_SINGLE = 24  # endpoints up to which each is a block of its own
+EACH = "any endpoint on any switch"
 
 
 def line_rates(instance: Instance, mode: NicMode) -> Floats:
@@ -32,8 +33,8 @@ def one_port(modes: tuple[NicMode, ...]) -> NicMode:
 
 def blocks_of(
     instance: Instance, traffic: Traffic, mode: NicMode, sides: int, room: int
-) -> tuple[tuple[Block, ...], Ints]:
-    """Blocks, and the block of each GPU.
+) -> tuple[tuple[Block, ...], Ints, str]:
+    """Blocks, the block of each GPU, and in words what a block is.
 
     Single endpoints where they are few; else the NICs of a server on one rail; else those of a server (on one side);
     else of ever more servers on one rail. `room` is what the largest switch can hold. Two `sides` split the rails.
@@ -42,18 +43,16 @@ def blocks_of(
     gpu = np.arange(instance.cluster.gpus)
     rail = gpu % traffic.rails
     side = (rail >= traffic.rails // 2).astype(np.int64) if sides == 2 else np.zeros_like(gpu)
-    chosen: Ints | None = None
-    for key in _keys(gpu, server, kind, rail, side):
+    chosen, words = gpu, EACH
+    for named, key in _keys(gpu, server, kind, rail, side):
         block = np.unique(key, axis=1, return_inverse=True)[1].reshape(-1)
         first = np.unique(block, return_index=True)[1]
         block = np.argsort(np.argsort(first))[block]  # numbered in the order of their first GPUs
         if np.bincount(block).max() > room:
             continue
-        chosen = block
+        chosen, words = block, named
         if block.max() < MOST_BLOCKS:
             break
-    if chosen is None:
-        chosen = gpu
     kinds = instance.cluster.kinds()
     members: dict[int, list[int]] = defaultdict(list)
     for number, block in enumerate(chosen.tolist()):
@@ -64,7 +63,7 @@ def blocks_of(
         nic = kinds[int(kind[gpus[0]])].nic
         own = one_port(nic.modes) if instance.cluster.irregular else mode
         blocks.append(Block(tuple(gpus), nic, own, int(side[gpus[0]])))
-    return tuple(blocks), chosen
+    return tuple(blocks), chosen, words
 
 
 def _servers(instance: Instance) -> tuple[Ints, Ints]:
@@ -79,14 +78,15 @@ def _servers(instance: Instance) -> tuple[Ints, Ints]:
     return np.concatenate(server), np.concatenate(kind)
 
 
-def _keys(gpu: Ints, server: Ints, kind: Ints, rail: Ints, side: Ints) -> Iterator[Ints]:
+def _keys(gpu: Ints, server: Ints, kind: Ints, rail: Ints, side: Ints) -> Iterator[tuple[str, Ints]]:
     if len(gpu) <= MOST_SINGLE:
-        yield gpu[None, :]
-    yield np.stack([server, rail])
-    yield np.stack([server, side])
+        yield EACH, gpu[None, :]
+    yield "the NICs of a server on one rail share a switch", np.stack([server, rail])
+    part = " on one side of its domains" if side.any() else ""
+    yield f"the NICs of a server{part} share a switch", np.stack([server, side])
     many = 2
     while many <= 2 * int(server.max() + 1):
-        yield np.stack([kind, server // many, rail])
+        yield f"the NICs of {many} servers on one rail share a switch", np.stack([kind, server // many, rail])
         many *= 2
 
 

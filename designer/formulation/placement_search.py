@@ -25,7 +25,7 @@ from designer.formulation.hardware import usable_switches
 from designer.formulation.placement import KindFinder, Placement, PlacementProblem, Slot, Survival, offered
 from designer.formulation.placement_solve import solve_placement
 from designer.formulation.profiles import AlikeEndpoints, ProfileSearch
-from designer.formulation.solvers import INF, SolveLimits
+from designer.formulation.solvers import INF, HighsSolver, SolveLimits, Solver
 from designer.instance.instance import Instance
 from designer.workload.traffic import Traffic
 
@@ -137,9 +137,13 @@ class _State:
 class PlacementSearch:
     """The search over the link placements of one instance."""
 
-    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+    def __init__(
+        self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder, solver: Solver | None = None
+    ) -> None:
         self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
+        self.solver = solver or HighsSolver()
         self.finder = KindFinder(instance.catalog, instance.cabling, pricing, media)
+        self.block_words = ""
         self.factor, self.survivals, self.sides = _survival(instance, traffic)
         cluster = instance.cluster
         modes = [mode for mode in cluster.nic.modes if self._allowed(mode)]
@@ -175,8 +179,15 @@ class PlacementSearch:
         if cluster.existing:
             parts[0] += f", the {len(cluster.existing)} that are there and bought ones"
         parts.append("bought ones of one model")
-        if not alike:
-            parts.append("endpoints in blocks that share a switch")
+        if not alike and self.block_words:
+            parts.append(self.block_words)
+        if any(
+            part.pattern == "any"
+            for phase in self.traffic.network_phases
+            for step in phase.steps
+            for part in step.components
+        ):
+            parts.append("any permutation over the same routes")
         if any(mode.ports > 1 for mode in self.modes):
             parts.append("planes alike")
         return ", ".join(parts)
@@ -200,7 +211,9 @@ class PlacementSearch:
 
     def _profiles(self, mode: NicMode, switch: Switch) -> ProfileSearch:
         nic, scale = self.instance.cluster.nic, self.factor or 1.0
-        return ProfileSearch(AlikeEndpoints(self.traffic, nic, mode, switch, self.finder, self.survivals, scale))
+        return ProfileSearch(
+            AlikeEndpoints(self.traffic, nic, mode, switch, self.finder, self.survivals, scale), self.solver
+        )
 
     def _blocks(self, limits: Limits, below_cents: float, report: Report) -> PlacementProposal:
         state = _State(below_cents, report)
@@ -222,7 +235,9 @@ class PlacementSearch:
                 tell(None if cost is None else 100 * cost, None if bound is None else 100 * bound)
 
             rest = _rest(limits, began)
-            found = solve_placement(problem, rest, below_cents=state.upper / planes, progress=tell_usd)
+            found = solve_placement(
+                problem, rest, below_cents=state.upper / planes, solver=self.solver, progress=tell_usd
+            )
             if found.placement is not None:
                 state.take(choice.mode, problem, found.placement)
             state.note(found.termination, max(choice.least_cents, found.bound_cents * planes))
@@ -265,7 +280,7 @@ class PlacementSearch:
             bought = (slot,) * choice.count
         slots = owned + bought
         room = max(min(slot.port_room, slot.cages * 4) for slot in slots)
-        blocks, block_of_gpu = blocks_of(self.instance, self.traffic, choice.mode, self.sides, room)
+        blocks, block_of_gpu, self.block_words = blocks_of(self.instance, self.traffic, choice.mode, self.sides, room)
         demands = tuple(block_demands(self.traffic, block_of_gpu, line_rates(self.instance, choice.mode)))
         leaders = with_alike(blocks, demands)
         blocks = tuple(replace(block, alike=leader) for block, leader in zip(blocks, leaders, strict=True))

@@ -27,7 +27,7 @@ from designer.formulation.placement import (
     offered,
 )
 from designer.formulation.placement_solve import PlacementReport, solve_placement, without_flows
-from designer.formulation.solvers import INF, HighsSolver, SolveLimits, Termination
+from designer.formulation.solvers import INF, HighsSolver, SolveLimits, Solver, Termination
 from designer.workload.cuts import Floats, Ints
 from designer.workload.traffic import Traffic
 
@@ -91,8 +91,8 @@ class AlikeEndpoints:
 class ProfileSearch:
     """The search over the profiles of one switch model."""
 
-    def __init__(self, ends: AlikeEndpoints) -> None:
-        self.ends = ends
+    def __init__(self, ends: AlikeEndpoints, solver: Solver | None = None) -> None:
+        self.ends, self.solver = ends, solver or HighsSolver()
         self.total = ends.traffic.gpus
         host = ends.finder.host(ends.nic, ends.mode, ends.switch)
         self.host = host
@@ -185,7 +185,7 @@ class ProfileSearch:
         relaxed = HighsSolver().solve(without_flows(problem, standing, below_cents).model(), limits)
         if relaxed.termination == "infeasible":
             return None
-        return problem, solve_placement(problem, limits, below_cents=below_cents, standing=standing)
+        return problem, solve_placement(problem, limits, below_cents=below_cents, standing=standing, solver=self.solver)
 
 
 def _own_cents(ends: AlikeEndpoints, n: int, need_gbps: float, host: HostKind, kinds: tuple[LinkKind, ...]) -> float:
