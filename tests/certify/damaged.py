@@ -19,32 +19,32 @@ RAILS: Document = {
     "name": "rails",
     "cluster": {"gpus": 32, "gpu": "pair", "nic": "mini-100", "hb_domain": 2, "rails": 2},
     "workload": [{"demand": "any"}],
-    "search": {"switches": ["mini-8"]},
+    "search": {"families": ["clos"], "switches": ["mini-8"]},
 }
 PODS: Document = {
     "name": "pods",
     "cluster": {"gpus": 16, "gpu": "pair", "nic": "mini-100", "rails": 1},
     "workload": [{"demand": "any", "across": "cluster"}],
-    "search": {"switches": ["mini-4"]},
+    "search": {"families": ["clos"], "switches": ["mini-4"]},
 }
 PLANES: Document = {
     "name": "planes",
     "cluster": {"gpus": 16, "gpu": "pair", "nic": "mini-2x100", "rails": 1},
     "workload": [{"demand": "any", "across": "cluster"}],
-    "search": {"switches": ["mini-8"]},
+    "search": {"families": ["clos"], "switches": ["mini-8"]},
 }
 UNEVEN: Document = {
     "name": "uneven",
     "cluster": {"gpus": 24, "gpu": "pair", "nic": "mini-100", "rails": 1},
     "workload": [{"demand": "all-to-all", "across": "cluster"}],
     "requirements": {"symmetric_uplinks": False},
-    "search": {"switches": ["mini-8"], "max_tiers": 2},
+    "search": {"families": ["clos"], "switches": ["mini-8"], "max_tiers": 2},
 }
 BREAKOUT: Document = {
     "name": "breakout",
     "cluster": {"gpus": 16, "gpu": "pair", "nic": "mini-100", "rails": 1},
     "workload": [{"demand": "any", "across": "cluster"}],
-    "search": {"switches": ["mini-4x200"]},
+    "search": {"families": ["clos"], "switches": ["mini-4x200"]},
 }
 HALF: Document = {**RAILS, "name": "half", "requirements": {"throughput": {"any": 0.5}}}
 INSTANCES = {str(each["name"]): each for each in (RAILS, PODS, PLANES, UNEVEN, BREAKOUT, HALF)}
