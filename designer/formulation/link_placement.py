@@ -121,6 +121,9 @@ def _fix(program: PlacementProgram, placement: Placement) -> None:
         counts = placement.links.get(pair, (0,) * len(columns))
         for column, count, kind in zip(columns, counts, program.problem.link_kinds[pair], strict=True):
             program.builder.fix(column, count / kind.bundle)
+    for pair, columns in program.some.items():
+        for column, count in zip(columns, placement.links.get(pair, (0,) * len(columns)), strict=True):
+            program.builder.fix(column, float(count > 0))
 
 
 def add_switches(program: PlacementProgram) -> None:
