@@ -28,6 +28,7 @@ CLOS, PLACEMENT = "clos", "link-placement"
 CLOS_WORDS = "Clos networks of one switch model and mode per tier"
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
 BESIDE_S = 5.0  # how long, where the user sets no limit
+EXISTING_S = 30.0  # the same where switches are there already
 ALONE_S = 60.0  # the same where it is all there is
 SOLVER_WORDS = {"highs": "HiGHS", "scip": "SCIP", "cbc": "CBC"}
 Report = Callable[[int | None, int | None], None]
@@ -143,14 +144,16 @@ def placement_candidate(
 ) -> Candidate:
     """The cheapest link placement that costs less than `below_cents`, where there is one.
 
-    Without a time limit it searches for a minute, or for seconds beside another family.
+    Without a time limit it searches for a minute; beside another family for half of it where switches are there
+    already, else for some seconds.
 
     Raises:
         NoPlacementError: link placement does not apply.
         SolverError: the solver is not there.
     """
     if math.isinf(limits.time_limit_s):
-        limits = replace(limits, time_limit_s=BESIDE_S if math.isfinite(below_cents) else ALONE_S)
+        beside = EXISTING_S if instance.cluster.existing else BESIDE_S
+        limits = replace(limits, time_limit_s=beside if math.isfinite(below_cents) else ALONE_S)
     began = time.monotonic()
 
     def tell(cost: int | None, bound: int | None) -> None:

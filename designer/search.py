@@ -87,8 +87,12 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     if not offers:
         ended = next((item.termination for item in found if item.termination != "infeasible"), None)
         if ended is not None:
-            what = {"time_limit": "the time limit was hit", "interrupted": "the search was interrupted"}
-            raise NoDesignError(f"no design found before {what[ended]}")
+            what = {
+                "time_limit": "before the time limit was hit",
+                "interrupted": "before the search was interrupted",
+                "size_limit": "with as many switches as are looked at",
+            }
+            raise NoDesignError(f"no design found {what.get(ended, ended)}")
         families = families_of(instance, options.families, traffic)
         raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
     any_cents = any_bound(instance, traffic, pricing, media)

@@ -135,5 +135,7 @@ def _why_not_done(result: "Design", code: int) -> str:
     what = "interrupted" if code == INTERRUPTED else "the time limit was hit"
     if result.provenance.termination == "template":
         what = "networks of this kind are not searched"
+    elif result.provenance.termination == "size_limit":
+        what = "networks of more switches are not searched"
     missing = "; it has no certificate" if result.certificate is None else ""
     return f"{what}: this is the best design so far, with a gap of {100 * result.gap:.2f} %{missing}"

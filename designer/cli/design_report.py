@@ -110,6 +110,7 @@ def status_words(design: Design) -> str:
         "gap": "within the gap asked for",
         "time_limit": "stopped by the time limit",
         "interrupted": "interrupted",
+        "size_limit": "cheaper ones may have more switches than are looked at",
         "template": "a template beyond the networks searched",
     }.get(design.provenance.termination, design.provenance.termination)
     if not design.bound_cents:

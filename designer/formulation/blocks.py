@@ -36,15 +36,17 @@ def blocks_of(
 ) -> tuple[tuple[Block, ...], Ints, str]:
     """Blocks, the block of each GPU, and in words what a block is.
 
-    Single endpoints where they are few; else the NICs of a server on one rail; else those of a server (on one side);
-    else of ever more servers on one rail. `room` is what the largest switch can hold. Two `sides` split the rails.
+    Single endpoints where they are few; else the NICs of a server on one rail; else those of a server (on one side),
+    where traffic does not keep to rails; else of ever more servers on one rail. `room` is what the largest switch can
+    hold. Two `sides` split the rails.
     """
     server, kind = _servers(instance)
     gpu = np.arange(instance.cluster.gpus)
     rail = gpu % traffic.rails
     side = (rail >= traffic.rails // 2).astype(np.int64) if sides == 2 else np.zeros_like(gpu)
+    on_rails = all(phase.across == "rail" for phase in traffic.network_phases)
     chosen, words = gpu, EACH
-    for named, key in _keys(gpu, server, kind, rail, side):
+    for named, key in _keys(gpu, server, kind, rail, side, on_rails=on_rails):
         block = np.unique(key, axis=1, return_inverse=True)[1].reshape(-1)
         first = np.unique(block, return_index=True)[1]
         block = np.argsort(np.argsort(first))[block]  # numbered in the order of their first GPUs
@@ -78,16 +80,21 @@ def _servers(instance: Instance) -> tuple[Ints, Ints]:
     return np.concatenate(server), np.concatenate(kind)
 
 
-def _keys(gpu: Ints, server: Ints, kind: Ints, rail: Ints, side: Ints) -> Iterator[tuple[str, Ints]]:
+def _keys(gpu: Ints, server: Ints, kind: Ints, rail: Ints, side: Ints, *, on_rails: bool) -> Iterator[tuple[str, Ints]]:
+    """Candidates, the preferred ones first: parts of rails where traffic keeps to them, else servers."""
     if len(gpu) <= MOST_SINGLE:
         yield EACH, gpu[None, :]
     yield "the NICs of a server on one rail share a switch", np.stack([server, rail])
     part = " on one side of its domains" if side.any() else ""
-    yield f"the NICs of a server{part} share a switch", np.stack([server, side])
+    whole = f"the NICs of a server{part} share a switch", np.stack([server, side])
+    if not on_rails:
+        yield whole
     many = 2
     while many <= 2 * int(server.max() + 1):
         yield f"the NICs of {many} servers on one rail share a switch", np.stack([kind, server // many, rail])
         many *= 2
+    if on_rails:
+        yield whole
 
 
 def with_alike(blocks: tuple[Block, ...], demands: tuple[BlockDemand, ...]) -> tuple[int, ...]:

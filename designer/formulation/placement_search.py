@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from designer.costing.pricing import MediaFinder, Pricing
 from designer.errors import DesignerError
 from designer.fabric.placed import PlacedHosts, PlacedLinks, PlacedNetwork, PlacedSwitch
 from designer.formulation.block_demand import SLACK, block_demands, interchangeable
-from designer.formulation.blocks import blocks_of, line_rates, with_alike
+from designer.formulation.blocks import blocks_of, line_rates, one_port, with_alike
 from designer.formulation.bounds import any_network_bound
 from designer.formulation.clos_search import Limits, Report
 from designer.formulation.crossing import least_need
@@ -41,7 +42,8 @@ class NoPlacementError(DesignerError):
 class PlacementProposal:
     """The best link placement and what is proven: money in cents, None where there is none.
 
-    `bound_cents` holds for the networks of `words`; `termination` is as of `clos_search.Proposal`.
+    `bound_cents` holds for the networks of `words`. `termination` is as of `clos_search.Proposal`, or size_limit where
+    cheaper networks may exist that have too many switches to be looked at.
     """
 
     network: PlacedNetwork | None
@@ -100,6 +102,10 @@ class _State:
         self.open_bound = min(self.open_bound, least_cents)
         return True
 
+    def leave(self, least_cents: float) -> None:
+        """Networks of at least this cost are too large to be looked at."""
+        self.open_bound = min(self.open_bound, least_cents)
+
     def teller(self, mode: NicMode, least_cents: float) -> Tell:
         """Tells what a program finds, (cost, bound) in cents of one plane, as what is known of all."""
 
@@ -125,13 +131,15 @@ class _State:
     def proposal(self, instance: Instance, words: str) -> PlacementProposal:
         """What came out."""
         bound = min(self.upper, self.open_bound)
+        proven = self.termination == "optimal"
         if self.best is None:
-            end = "infeasible" if self.termination == "optimal" else self.termination
+            end = self.termination if not proven else "size_limit" if bound < self.upper else "infeasible"
             return PlacementProposal(None, None, bound, end, words)
         mode, problem, placement = self.best
         cost = round(placement.cost(problem) * mode.ports)
         network = _network(instance, problem, placement, mode.ports)
-        return PlacementProposal(network, cost, bound, "optimal" if cost <= bound + SLACK else self.termination, words)
+        end = "optimal" if cost <= bound + SLACK else "size_limit" if proven else self.termination
+        return PlacementProposal(network, cost, bound, end, words)
 
 
 class PlacementSearch:
@@ -153,6 +161,14 @@ class PlacementSearch:
             nics = {kind.nic.key: kind.nic for kind in cluster.kinds()}
             found = [usable_switches(instance.catalog, nic, instance.search, pricing) for nic in nics.values()]
             self.switches = list({switch.key: switch for part in found for switch in part}.values())
+        self.switches = [switch for switch in self.switches if self._holds_hosts(switch)]
+
+    def _holds_hosts(self, switch: Switch) -> bool:
+        return any(
+            self.finder.host(kind.nic, mode, switch) is not None
+            for kind in self.instance.cluster.kinds()
+            for mode in kind.nic.modes
+        )
 
     def _allowed(self, mode: NicMode) -> bool:
         planes = self.instance.search.planes
@@ -178,7 +194,7 @@ class PlacementSearch:
         parts = ["link placements: any switches joined by any links"]
         if cluster.existing:
             parts[0] += f", the {len(cluster.existing)} that are there and bought ones"
-        parts.append("bought ones of one model")
+        parts.append("bought ones of one model that NICs fit")
         if not alike and self.block_words:
             parts.append(self.block_words)
         if any(
@@ -218,12 +234,13 @@ class PlacementSearch:
     def _blocks(self, limits: Limits, below_cents: float, report: Report) -> PlacementProposal:
         state = _State(below_cents, report)
         began = time.monotonic()
-        for choice in sorted(self._choices(), key=lambda item: (item.least_cents, item.count)):
+        for choice in sorted(self._choices(), key=lambda item: (item.least_cents, self._bought_cents(item))):
             planes = choice.mode.ports
             if state.closes(choice.least_cents):
                 break
             if choice.count > MOST_SWITCHES:
-                state.note("time_limit", choice.least_cents)
+                state.leave(choice.least_cents)
+                continue
             if state.ended(choice.least_cents):
                 continue
             problem = self._problem(choice)
@@ -245,25 +262,29 @@ class PlacementSearch:
 
     def _choices(self) -> Iterator[_Choice]:
         """Numbers of switches to buy, of each model; one more than `MOST_SWITCHES` stands for all above."""
-        hosts = self._host_cents()
+        least = self._least_cents()
         for mode in self.modes:
             if self.instance.cluster.existing:
-                yield _Choice(mode, None, 0, hosts)
+                yield _Choice(mode, None, 0, max(least, self._host_cents(mode, None)))
             for switch in self.switches:
                 cents = self.pricing.switch_cents(switch)
+                hosts = self._host_cents(mode, switch)
                 for count in range(1, MOST_SWITCHES + 2):
-                    yield _Choice(mode, switch, count, mode.ports * count * cents + hosts)
+                    yield _Choice(mode, switch, count, max(least, mode.ports * count * cents + hosts))
 
-    def _host_cents(self) -> float:
-        """The least that joining all endpoints costs."""
-        total = 0.0
-        places = [*self.switches, *(item.switch for item in self.instance.cluster.existing)]
-        for kind in self.instance.cluster.kinds():
+    def _bought_cents(self, choice: _Choice) -> int:
+        return 0 if choice.switch is None else choice.count * self.pricing.switch_cents(choice.switch)
+
+    def _host_cents(self, mode: NicMode, bought: Switch | None) -> float:
+        """The least that joining all endpoints to the switches of a choice costs, cages shared by full ones."""
+        cluster, total = self.instance.cluster, 0.0
+        places = [item.switch for item in cluster.existing] + ([] if bought is None else [bought])
+        for kind in cluster.kinds():
+            own = one_port(kind.nic.modes) if cluster.irregular else mode
             found = [
-                mode.ports * float(host.cents)
-                for mode in kind.nic.modes
+                own.ports * float(host.cents + Fraction(host.end.cage_cents, host.end.per_cage))
                 for switch in places
-                if (host := self.finder.host(kind.nic, mode, switch)) is not None
+                if (host := self.finder.host(kind.nic, own, switch)) is not None
             ]
             total += kind.count * kind.gpus * min(found, default=0.0)
         return total
@@ -297,7 +318,7 @@ class PlacementSearch:
             self.survivals,
             self.sides,
             self._crossing(choice),
-            self._least_cents(choice),
+            int(choice.least_cents) // choice.mode.ports,
             all_bought=True,
         )
 
@@ -310,14 +331,14 @@ class PlacementSearch:
         need = least_need(self.traffic, choice.mode.ports, most) * choice.mode.gbps * choice.mode.ports
         return float((need[1:] / np.arange(1, most + 1)).min())
 
-    def _least_cents(self, choice: _Choice) -> int:
+    def _least_cents(self) -> int:
         """The bound over any network, less what the switches that are there would cost if they were bought."""
         cluster = self.instance.cluster
         if cluster.irregular:
             return 0
         cents = any_network_bound(self.instance, self.traffic, self.pricing, self.media).cents or 0
         given = sum(self.pricing.switch_cents(item.switch) for item in cluster.existing)
-        return max(0, cents - given) // choice.mode.ports
+        return max(0, cents - given)
 
 
 def _survival(instance: Instance, traffic: Traffic) -> tuple[float | None, tuple[Survival, ...], int]:
