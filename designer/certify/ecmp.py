@@ -20,11 +20,10 @@ def ecmp_throughput(problem: FlowProblem, orbits: Orbits) -> float | None:
     _, first, sizes = np.unique(orbits.node[sources], return_index=True, return_counts=True)
     if len(first) * len(problem.tail) > MAX_WORK:
         return None
-    order = np.argsort(problem.head, kind="stable")
-    starts = np.searchsorted(problem.head[order], np.arange(problem.nodes + 1))
+    order, starts = _by_head(problem)
     load = np.zeros(orbits.arc_count)
     for target, size in zip(sources[first].tolist(), sizes.tolist(), strict=True):
-        flow = _routed(problem, target, order, starts)
+        flow = _routed(problem, target, *problem.column(target), order, starts)
         if flow is None:
             return 0.0
         load += size * np.bincount(orbits.arc, flow, orbits.arc_count)
@@ -36,10 +35,21 @@ def ecmp_throughput(problem: FlowProblem, orbits: Orbits) -> float | None:
     return min(problem.most, float((capacity[used] / load[used]).min()))
 
 
-def _routed(problem: FlowProblem, target: int, by_head: Ints, starts: Ints) -> Floats | None:
-    """Load on every arc of all that is sent to `target`; None where some source cannot reach it."""
+def even_share(problem: FlowProblem, source: int, target: int) -> Floats | None:
+    """The part on every arc of what `source` sends to `target`; None where there is no way."""
+    return _routed(problem, target, np.array([source]), np.ones(1), *_by_head(problem))
+
+
+def _by_head(problem: FlowProblem) -> tuple[Ints, Ints]:
+    order = np.argsort(problem.head, kind="stable")
+    return order, np.searchsorted(problem.head[order], np.arange(problem.nodes + 1))
+
+
+def _routed(
+    problem: FlowProblem, target: int, source: Ints, rate: Floats, by_head: Ints, starts: Ints
+) -> Floats | None:
+    """Load on every arc of what the sources send to `target`; None where some of them cannot reach it."""
     distance = _distances(problem, target, by_head, starts)
-    source, rate = problem.column(target)
     if (distance[source] < 0).any():
         return None
     tail, head = problem.tail, problem.head

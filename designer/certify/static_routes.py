@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 from ortools.linear_solver import pywraplp
 
+from designer.certify.ecmp import even_share
 from designer.certify.problem import Floats, FlowProblem, Ints
 from designer.fabric.paths import Weighted
 
@@ -77,8 +78,30 @@ def static_throughput(problem: FlowProblem, routes: Routes) -> float:
     Raises:
         KeyError: a pair that sends has no route, or a path follows no link.
     """
-    sending = sending_pairs(problem)
-    entries = _entries(problem, {pair: routes[pair] for pair in sending})
+    return _throughput(problem, _entries(problem, {pair: routes[pair] for pair in sending_pairs(problem)}))
+
+
+def even_throughput(problem: FlowProblem) -> float:
+    """The part of all demands that ECMP carries at once, whatever the `any` groups send; for small problems.
+
+    ECMP is a static routing, too: its parts follow from the graph alone.
+    """
+    none = np.zeros(0, dtype=np.int64)
+    parts = [_Entries(none, none, none, np.zeros(0))]
+    for source, target in sorted(sending_pairs(problem)):
+        share = even_share(problem, source, target)
+        if share is None:
+            return 0.0
+        arc = np.flatnonzero(share)
+        parts.append(_Entries(arc, np.full(len(arc), source), np.full(len(arc), target), share[arc]))
+    arc = np.concatenate([part.arc for part in parts])
+    order = np.argsort(arc, kind="stable")
+    source, target = (np.concatenate([getattr(part, end) for part in parts])[order] for end in ("source", "target"))
+    share = np.concatenate([part.share for part in parts])[order]
+    return _throughput(problem, _Entries(arc[order], source, target, share))
+
+
+def _throughput(problem: FlowProblem, entries: "_Entries") -> float:
     load = _fixed_load(problem, entries)
     for hose in hoses(problem):
         load += hose.rate * _hose_load(entries, hose, len(load))

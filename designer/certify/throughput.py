@@ -30,6 +30,7 @@ from designer.certify.hose import clos_hose
 from designer.certify.network import unit_problems
 from designer.certify.oblivious import oblivious_routing
 from designer.certify.problem import FlowProblem, Pairs, digest
+from designer.certify.static_routes import even_throughput
 from designer.certify.symmetry import SymmetryFinder, apart_orbits
 from designer.certify.view import Bools, FabricView
 from designer.fabric.fabric import Fabric
@@ -40,6 +41,7 @@ from designer.workload.traffic import Phase, Step, Traffic
 POLICIES = ("single-relay", "spread")
 TOGETHER = "jobs at once"
 MAX_COMBINATIONS = 1024
+MAX_EVEN_NODES = 64
 MAX_PLAIN_ECMP = 5_000_000  # destinations times arcs
 
 
@@ -103,7 +105,7 @@ class Judge:
         if clos is not None:
             ecmp = clos.ecmp
             if ecmp is None:
-                ecmp = self.flow(problem).ecmp
+                ecmp = self._even(problem, clos.upper)
             return Bounds(clos.lower, clos.upper, ecmp, "oblivious split and cuts")
         # Two legs of an all-to-all (Valiant) carry any permutation: of n members each sends rate / n to each, twice.
         # Permutations bound from above.
@@ -114,11 +116,22 @@ class Judge:
             one = self.flow(replace(problem, hubs=fixed, pairs=(*problem.pairs, *pairs)))
             upper = min(upper, one.upper)
             ecmp = None if ecmp is None or one.ecmp is None else min(ecmp, one.ecmp)
-        lower, how = min(both.lower * _two_legs(problem), upper), "two legs of an all-to-all"
-        static = oblivious_routing(problem, upper) if lower < upper - EXACT else None
-        if static is not None and static.throughput > lower:
-            lower, how = min(static.throughput, upper), "oblivious routing"
-        return Bounds(lower, upper, ecmp, f"{how}, and the worst of some permutations")
+        lower, how = both.lower * _two_legs(problem), "two legs of an all-to-all"
+        if problem.nodes <= MAX_EVEN_NODES:
+            ecmp = even_throughput(problem)
+            lower, how = max((lower, how), (ecmp, "even split"))
+        if lower < upper - EXACT:
+            static = oblivious_routing(problem, upper)
+            if static is not None:
+                lower, how = max((lower, how), (static.throughput, "oblivious routing"))
+        return Bounds(min(lower, upper), upper, ecmp, f"{how}, and the worst of some permutations")
+
+    def _even(self, problem: FlowProblem, upper: float) -> float | None:
+        """ECMP of the worst permutation; where there are many nodes that of an all-to-all, as far as cuts allow."""
+        if problem.nodes <= MAX_EVEN_NODES:
+            return even_throughput(problem)
+        ecmp = self.flow(problem).ecmp
+        return None if ecmp is None else min(ecmp, upper)
 
 
 def _loose(problem: FlowProblem, ecmp: float | None) -> Bounds:

@@ -14,10 +14,16 @@ from designer.certify.certificate import EXACT
 from designer.certify.hose import clos_hose
 from designer.certify.oblivious import StaticRouting, oblivious_routing
 from designer.certify.problem import FlowProblem, Hubs
-from designer.certify.static_routes import sending_pairs, static_throughput, worst_load
+from designer.certify.static_routes import even_throughput, sending_pairs, static_throughput, worst_load
 from designer.certify.throughput import Judge
 from tests.certify.fabrics import hub, problem_of
-from tests.reference.flow_lp import endpoints_of, graph_of_problem, rates_of_problem, worst_permutation
+from tests.reference.flow_lp import (
+    ecmp_by_paths,
+    endpoints_of,
+    graph_of_problem,
+    rates_of_problem,
+    worst_permutation,
+)
 
 SETTINGS = settings(
     derandomize=True, max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -203,17 +209,17 @@ def test_a_star_meets_the_cut_of_the_clos() -> None:
     assert clos.upper == pytest.approx(0.5)
 
 
-def test_better_than_two_legs() -> None:
-    """Three switches in a row: every permutation passes in full; an all-to-all over intermediate members does not."""
-    problem = problem_of(3, [(0, 1, 1.0), (1, 2, 1.0)], hubs=[any_of([(0, 1), (1, 1), (2, 1)])])
-    bounds = Judge().hose(problem)
-    assert bounds.lower == pytest.approx(1.0, abs=EXACT)
-    assert bounds.how.startswith("oblivious routing")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(oblivious, "MAX_ROWS", 0)
-        legs = Judge().hose(problem)
-    assert legs.lower == pytest.approx(0.75, abs=EXACT)
-    assert legs.how.startswith("two legs")
+@pytest.mark.parametrize(("rows", "value", "how"), [(9999, 1.0, "oblivious routing"), (0, 0.75, "two legs")])
+def test_better_than_two_legs(rows: int, value: float, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three switches in a row, two of them joined by two ways: every permutation passes in full.
+
+    An all-to-all over intermediate members does not, and shortest paths leave one of the ways unused.
+    """
+    monkeypatch.setattr(oblivious, "MAX_ROWS", rows)
+    links = [(0, 1, 0.5), (0, 3, 0.5), (1, 3, 0.5), (1, 2, 1.0)]
+    bounds = Judge().hose(problem_of(4, links, hubs=[any_of([(0, 1), (1, 1), (2, 1)])]))
+    assert (bounds.lower, bounds.upper, bounds.ecmp) == pytest.approx((value, 1.0, 0.5), abs=EXACT)
+    assert bounds.how.startswith(how)
 
 
 def test_limits() -> None:
@@ -264,3 +270,12 @@ def test_worst_load_is_that_of_the_worst_assignment(data: st.DataObject) -> None
 
 
 _PARTS = st.sampled_from([0.0, 0.0, 0.25, 0.5, 1.0, 0.3])
+
+
+@SETTINGS
+@given(small_problems(fixed=True))
+def test_ecmp_of_any_is_that_of_the_worst_permutation(problem: FlowProblem) -> None:
+    """Even splitting over shortest paths, permutation by permutation, path by path."""
+    graph = graph_of_problem(problem)
+    truth = min(ecmp_by_paths(graph, rates) for rates in listed_demands(problem))
+    assert even_throughput(problem) == pytest.approx(truth, rel=1e-9)
