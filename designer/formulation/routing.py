@@ -1,0 +1,184 @@
+"""Routes to deploy: for every step of the traffic the paths, and their weights, between the switches that exchange it.
+
+Even splitting over shortest paths in proportion to what they carry comes first. Where a cut shows that nothing carries
+more, that is it; else linear programs look for more, over paths of no, of one and of any number of hops more than
+necessary, as far as their size allows.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+
+from designer.fabric.fabric import Fabric
+from designer.fabric.paths import Weighted, flow_paths
+from designer.fabric.routes import RoutedPath, StepRouting
+from designer.formulation.route_programs import ConcurrentFlow, Ends, RouteProblem, Routes, StaticFlow, worst_loads
+from designer.formulation.switch_rates import Attachment, RoutingError, Unit, UnitDemand, step_demand
+from designer.workload.traffic import Traffic
+
+MAX_SWITCHES = 64
+MAX_FLOWS = 40_000
+MAX_STATIC = 24_000  # flows and worst-case rows of `any`
+CLOSE = 1e-7
+
+
+def route(fabric: Fabric, traffic: Traffic) -> tuple[StepRouting, ...]:
+    """Routes for every step of every phase that loads the network, on an intact fabric.
+
+    Raises:
+        RoutingError: more than 64 switches in one network, GPUs with several ports in one, planes that are unlike, or
+            traffic between networks that has no way, or whose `any` would take a detour.
+    """
+    at = Attachment(fabric)
+    known: dict[object, tuple[Routes, float]] = {}
+    result: list[StepRouting] = []
+    for phase in traffic.network_phases:
+        for step in phase.steps:
+            throughput = 1.0
+            paths: dict[Ends, tuple[RoutedPath, ...]] = {}
+            for number, demand in step_demand(at, traffic, phase, step).items():
+                unit = at.units[number]
+                routes, value = _unit_routes(unit, demand, known)
+                throughput = min(throughput, value)
+                for (source, target), weighted in routes.items():
+                    paths[unit.switches[source], unit.switches[target]] = tuple(
+                        RoutedPath(tuple(unit.switches[node] for node in path), weight) for path, weight in weighted
+                    )
+            result.append(StepRouting(phase.job, phase.name, step.name, throughput, paths))
+    return tuple(result)
+
+
+def _unit_routes(unit: Unit, demand: UnitDemand, known: dict[object, tuple[Routes, float]]) -> tuple[Routes, float]:
+    """Routes by places in the unit; units that are alike, and ask the same, are solved once."""
+    if len(unit.switches) > MAX_SWITCHES:
+        raise RoutingError(
+            f"a network of {len(unit.switches)} switches; routes are made for at most {MAX_SWITCHES} that are joined"
+        )
+    place = {switch: number for number, switch in enumerate(unit.switches)}
+    a = np.array([place[switch] for switch in unit.a.tolist()], dtype=np.int64)
+    b = np.array([place[switch] for switch in unit.b.tolist()], dtype=np.int64)
+    rates = {(place[source], place[target]): rate for (source, target), rate in sorted(demand.rates.items())}
+    hoses = tuple((tuple((place[node], many) for node, many in hose.members), hose.gbps) for hose in demand.hoses)
+    key = (len(place), a.tobytes(), b.tobytes(), unit.gbps.tobytes(), tuple(rates.items()), hoses, demand.most)
+    if key not in known:
+        known[key] = best_routes(RouteProblem(len(place), a, b, unit.gbps, rates, hoses, demand.most))
+    return known[key]
+
+
+def best_routes(problem: RouteProblem) -> tuple[Routes, float]:
+    """Routes for every pair that sends, and the part of the demand that they carry, at most 1."""
+    best = spread_routes(problem)
+    value = carried(problem, best)
+    enough = min(1.0, problem.most, node_cut(problem))
+    size = 0
+    for detour in (0, 1, problem.nodes):
+        if value >= enough * (1 - CLOSE):
+            break
+        program = StaticFlow if problem.hoses else ConcurrentFlow
+        found = program(problem, detour, enough)
+        if found.size > (MAX_STATIC if problem.hoses else MAX_FLOWS):
+            break
+        if found.size == size:
+            continue
+        size = found.size
+        routes = found.routes()
+        reached = 0.0 if routes is None else carried(problem, routes)
+        if routes is not None and reached > value * (1 + CLOSE):
+            best, value = routes, reached
+    return best, value
+
+
+def node_cut(problem: RouteProblem) -> float:
+    """An upper bound: what the links of each node carry of what it has to send, and to take in."""
+    out, into = np.zeros(problem.nodes), np.zeros(problem.nodes)
+    for (source, target), rate in problem.rates.items():
+        out[source] += rate
+        into[target] += rate
+    need = np.maximum(out, into)
+    for members, gbps in problem.hoses:
+        total = sum(many for _, many in members)
+        for node, many in members:
+            need[node] += gbps * min(many, total - many)
+    links = np.bincount(problem.tail, problem.capacity, problem.nodes)
+    busy = need > 0
+    return float((links[busy] / need[busy]).min(initial=np.inf))
+
+
+def spread_routes(problem: RouteProblem) -> Routes:
+    """Every node splits over its next hops on shortest paths in proportion to what they carry onward.
+
+    The width of a node is the sum over its next hops of the smaller of link and width there; the destination has no
+    limit. On a Clos with bundles of unequal size leaf l sends to m over spine s in proportion to min(c_ls, c_sm).
+    """
+    sources: dict[int, list[int]] = {}
+    for source, target in problem.pairs:
+        sources.setdefault(target, []).append(source)
+    result: Routes = {}
+    for target, own in sources.items():
+        shares = _shares(problem, target)
+        for source in own:
+            arcs, flow = _spread(problem, shares, source, target)
+            paths = flow_paths(problem.tail[arcs], problem.head[arcs], flow, source, {target: 1.0})
+            result[source, target] = paths[target]
+    return result
+
+
+def _shares(problem: RouteProblem, target: int) -> dict[int, list[tuple[int, float]]]:
+    """For every node the arcs that it uses toward the target, with the part of its traffic on each."""
+    distance = problem.hops[:, target]
+    width = np.full(problem.nodes, np.inf)
+    shares: dict[int, list[tuple[int, float]]] = {}
+    for node in np.argsort(distance, kind="stable").tolist():
+        if node == target:
+            continue
+        onward = np.flatnonzero((problem.tail == node) & (distance[problem.head] == distance[node] - 1))
+        carries = np.minimum(problem.capacity[onward], width[problem.head[onward]])
+        width[node] = carries.sum()
+        shares[node] = list(zip(onward.tolist(), (carries / width[node]).tolist(), strict=True))
+    return shares
+
+
+def _spread(
+    problem: RouteProblem, shares: dict[int, list[tuple[int, float]]], source: int, target: int
+) -> tuple[list[int], list[float]]:
+    flow: dict[int, float] = {}
+    through = {source: 1.0}
+    while through:
+        following: dict[int, float] = {}
+        for node, amount in through.items():
+            for arc, share in shares[node]:
+                flow[arc] = amount * share
+                head = int(problem.head[arc])
+                if head != target:
+                    following[head] = following.get(head, 0.0) + amount * share
+        through = following
+    return list(flow), list(flow.values())
+
+
+def carried(problem: RouteProblem, routes: Routes) -> float:
+    """The part of the demand, at most 1, that the routes carry, whatever `any` groups send."""
+    arcs = {ends: arc for arc, ends in enumerate(zip(problem.tail.tolist(), problem.head.tolist(), strict=True))}
+    shares: dict[int, dict[Ends, float]] = {}
+    for ends, weighted in routes.items():
+        for hop, weight in _hops(weighted):
+            crossing = shares.setdefault(arcs[hop], {})
+            crossing[ends] = crossing.get(ends, 0.0) + weight
+    load = np.zeros(len(arcs))
+    for arc, crossing in shares.items():
+        load[arc] = sum(problem.rates.get(ends, 0.0) * share for ends, share in crossing.items())
+    for members, gbps in problem.hoses:
+        nodes = {node for node, _ in members}
+        inside = {
+            arc: {ends: share for ends, share in crossing.items() if nodes.issuperset(ends)}
+            for arc, crossing in shares.items()
+        }
+        for arc, worst in worst_loads(members, inside).items():
+            load[arc] += gbps * worst
+    used = load > 0
+    return min(1.0, problem.most, float((problem.capacity[used] / load[used]).min(initial=np.inf)))
+
+
+def _hops(weighted: Weighted) -> Iterator[tuple[Ends, float]]:
+    for path, weight in weighted:
+        yield from ((hop, weight) for hop in pairwise(path))
