@@ -26,11 +26,12 @@ Terms = tuple[list[int], list[float]]
 
 @dataclass(frozen=True)
 class Scenario:
-    """When demands must flow: nothing lost, a switch, or one link between two switches; `share` of each demand."""
+    """When demands must flow: nothing lost, a switch, or one `link` of a `kind`; `share` of each demand."""
 
     share: float
     switch: int | None = None
     link: Arc | None = None
+    kind: int = 0
 
 
 @dataclass
@@ -311,13 +312,13 @@ def _alive(program: PlacementProgram, scenario: Scenario) -> list[Arc]:
 
 
 def _capacity(program: PlacementProgram, arc: Arc, scenario: Scenario) -> Terms:
-    """Rate of an arc in a scenario, as terms; a pair that loses a link loses one of each kind that it has."""
+    """Rate of an arc in a scenario, as terms."""
     unit = program.problem.unit_gbps
     terms: Terms = ([], [])
     for place, (column, kind) in enumerate(program.kinds(arc)):
         terms[0].append(column)
         terms[1].append(kind.gbps * kind.bundle / unit)
-        if scenario.link == (min(arc), max(arc)):
+        if scenario.link == (min(arc), max(arc)) and scenario.kind == place:
             terms[0].append(program.some[min(arc), max(arc)][place])
             terms[1].append(-kind.gbps / unit)
     return terms
@@ -326,8 +327,7 @@ def _capacity(program: PlacementProgram, arc: Arc, scenario: Scenario) -> Terms:
 def add_capacity(program: PlacementProgram, loads: list[dict[Arc, Terms]], scenario: Scenario) -> None:
     """What the flows of a demand put on an arc is at most the rate of its links; a pair that loses a link has one less.
 
-    sum of loads on (s, t) <= sum_k r_k y_stk, and after the loss of a link sum_k r_k (y_stk - u_stk): where a pair has
-    links of several kinds one of each is counted as lost.
+    sum of loads on (s, t) <= sum_k r_k y_stk, less r_l u_stl where one of kind l is lost.
     """
     for arc in _alive(program, scenario):
         columns, values = _capacity(program, arc, scenario)

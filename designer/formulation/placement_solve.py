@@ -81,7 +81,11 @@ def _failures(problem: PlacementProblem) -> list[Scenario]:
         if item.kind == "switch":
             found += [Scenario(item.share, switch=slot) for slot in range(len(problem.slots))]
         elif item.kind == "link":
-            found += [Scenario(item.share, link=pair) for pair, kinds in problem.link_kinds.items() if kinds]
+            found += [
+                Scenario(item.share, link=pair, kind=kind)
+                for pair, kinds in problem.link_kinds.items()
+                for kind in range(len(kinds))
+            ]
     return found
 
 
