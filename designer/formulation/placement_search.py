@@ -2,7 +2,7 @@
 
 Where all endpoints are alike and no switch is there yet, profiles of counts are tried (`profiles.py`): the result holds
 for every network of switches of one model. Otherwise endpoints go to switches in blocks, and every number of switches
-of every model is a program of its own, cheapest first, until the next is dearer than the best network.
+of every model is a program of its own, cheapest first, until all that are left are dearer than the best network.
 """
 
 import math
@@ -30,7 +30,8 @@ from designer.formulation.solvers import INF, HighsSolver, SolveLimits, Solver
 from designer.instance.instance import Instance
 from designer.workload.traffic import Traffic
 
-MOST_SWITCHES = 10
+MOST_SWITCHES = 16
+FIRST_SLICE_S = 1.0
 MOST_ENDPOINTS = 512
 
 
@@ -232,33 +233,48 @@ class PlacementSearch:
         )
 
     def _blocks(self, limits: Limits, below_cents: float, report: Report) -> PlacementProposal:
-        state = _State(below_cents, report)
-        began = time.monotonic()
-        for choice in sorted(self._choices(), key=lambda item: (item.least_cents, self._bought_cents(item))):
-            planes = choice.mode.ports
-            if state.closes(choice.least_cents):
-                break
-            if choice.count > MOST_SWITCHES:
-                state.leave(choice.least_cents)
-                continue
-            if state.ended(choice.least_cents):
-                continue
-            problem = self._problem(choice)
-            if problem is None:
-                continue
-            tell = state.teller(choice.mode, choice.least_cents)
+        """Every choice gets a little time, those that are still open four times as much, and so on.
 
-            def tell_usd(cost: float | None, bound: float | None, tell: Tell = tell) -> None:
-                tell(None if cost is None else 100 * cost, None if bound is None else 100 * bound)
-
-            rest = _rest(limits, began)
-            found = solve_placement(
-                problem, rest, below_cents=state.upper / planes, solver=self.solver, progress=tell_usd
-            )
-            if found.placement is not None:
-                state.take(choice.mode, problem, found.placement)
-            state.note(found.termination, max(choice.least_cents, found.bound_cents * planes))
+        So a network that one of them has cuts the others short, wherever in the order it stands.
+        """
+        state, began, slice_s = _State(below_cents, report), time.monotonic(), FIRST_SLICE_S
+        pending = [choice for choice in self._choices() if choice.count <= MOST_SWITCHES]
+        state.leave(min((item.least_cents for item in self._choices() if item.count > MOST_SWITCHES), default=INF))
+        while pending:
+            again: list[_Choice] = []
+            for choice in sorted(pending, key=lambda item: (item.least_cents, self._bought_cents(item))):
+                if state.closes(choice.least_cents) or state.ended(choice.least_cents):
+                    continue
+                rest = _rest(limits, began)
+                if rest.time_limit_s <= 0 or rest.should_stop():
+                    state.note("time_limit" if rest.time_limit_s <= 0 else "interrupted", choice.least_cents)
+                    continue
+                bound = self._try(choice, replace(rest, time_limit_s=min(slice_s, rest.time_limit_s)), state)
+                if bound is not None:
+                    again.append(replace(choice, least_cents=max(choice.least_cents, bound)))
+            pending, slice_s = again, 4 * slice_s
         return state.proposal(self.instance, self._words(alike=False))
+
+    def _try(self, choice: _Choice, limits: SolveLimits, state: _State) -> float | None:
+        """One program for some seconds; its bound where it is still open then."""
+        problem = self._problem(choice)
+        if problem is None:
+            return None
+        planes, tell = choice.mode.ports, state.teller(choice.mode, choice.least_cents)
+
+        def tell_usd(cost: float | None, bound: float | None) -> None:
+            tell(None if cost is None else 100 * cost, None if bound is None else 100 * bound)
+
+        below = state.upper / planes
+        found = solve_placement(problem, limits, below_cents=below, solver=self.solver, progress=tell_usd)
+        if found.placement is not None:
+            state.take(choice.mode, problem, found.placement)
+        if found.termination in ("optimal", "infeasible"):
+            return None
+        if found.termination == "gap":
+            state.note("gap", max(choice.least_cents, planes * found.bound_cents))
+            return None
+        return planes * found.bound_cents
 
     def _choices(self) -> Iterator[_Choice]:
         """Numbers of switches to buy, of each model; one more than `MOST_SWITCHES` stands for all above."""
