@@ -30,7 +30,7 @@ from designer.formulation.solvers import INF, HighsSolver, SolveLimits, Solver
 from designer.instance.instance import Instance
 from designer.workload.traffic import Traffic
 
-MOST_SWITCHES = 16
+MOST_SWITCHES = 10
 FIRST_SLICE_S = 1.0
 MOST_ENDPOINTS = 512
 
