@@ -48,13 +48,17 @@ class BlockDemand:
         return bool((self.gbps > SLACK).any()) or bool(self.hoses)
 
     def within(self, other: "BlockDemand") -> bool:
-        """Whether a network that carries `other` carries this one for certain."""
+        """Whether a network that carries `other` carries this one for certain: each hose has room in one of its."""
         if (self.gbps > other.gbps + SLACK).any():
             return False
-        return all(
-            any(mine.gbps <= hose.gbps + SLACK and (mine.members <= hose.members).all() for hose in other.hoses)
-            for mine in self.hoses
-        ) and len(self.hoses) <= len(other.hoses)
+        rooms = [hose.gbps * hose.members for hose in other.hoses]
+        for mine in self.hoses:
+            asked = mine.gbps * mine.members
+            place = next((number for number, room in enumerate(rooms) if (asked <= room + SLACK).all()), None)
+            if place is None:
+                return False
+            rooms[place] = rooms[place] - asked
+        return True
 
 
 def block_demands(traffic: Traffic, block_of_gpu: Ints, line_gbps: Floats) -> list[BlockDemand]:
