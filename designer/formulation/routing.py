@@ -99,7 +99,7 @@ def node_cut(problem: RouteProblem) -> float:
     for members, gbps in problem.hoses:
         total = sum(many for _, many in members)
         for node, many in members:
-            need[node] += gbps * (total - many) * 9
+            need[node] += gbps * min(many, total - many)
     links = np.bincount(problem.tail, problem.capacity, problem.nodes)
     busy = need > 0
     return float((links[busy] / need[busy]).min(initial=np.inf))
