@@ -231,6 +231,17 @@ class RailOnlyProof(Record):
     words: str
 
 
+class RoutingProof(Record):
+    """Throughput of one step under the weights of the design's routes and under ECMP, and what nothing exceeds."""
+
+    job: str
+    phase: str
+    step: str
+    weighted: Rate
+    ecmp: Rate | None
+    upper: Rate
+
+
 class CertificateRecord(Record):
     """What was proven from the fabric and its traffic alone; `met` is all of it together."""
 
@@ -239,6 +250,9 @@ class CertificateRecord(Record):
     structure: StructureProof
     rail_only: RailOnlyProof | None
     availability: dict[str, float] = Field(description="probabilities at a random moment, as bounds")
+    routing: list[RoutingProof] = Field(
+        default_factory=list[RoutingProof], description="what the routes of the design carry of every step"
+    )
     relays: dict[str, float] | None = Field(
         description="extra time of an all-to-all from rail to rail over the HB domain, as parts of its own time"
     )

@@ -87,6 +87,7 @@ class Design:
     family: str
     families: tuple[FamilyResult, ...]
     shape: ClosShape | None = None
+    routing: dict[str, Any] | None = None
     certificate: Certificate | None = None
     any_topology_bound_cents: int | None = None
 
@@ -170,6 +171,7 @@ class Design:
             "provenance": {"version": package_version(), **asdict(self.provenance)},
             "fabric": self.fabric.to_document(),
         }
+        document["routing"] = self.routing
         document["certificate"] = None if self.certificate is None else self.certificate.to_document()
         return with_digest(document)
 

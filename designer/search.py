@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 from designer.candidates import (
     CLOS,
@@ -17,14 +18,18 @@ from designer.candidates import (
     zcube_candidate,
 )
 from designer.certify.read_design import design_from_document
-from designer.certify.verify import certificate_of, structure_of, throughput_of
+from designer.certify.verify import certificate_of, routing_of, structure_of, throughput_of
 from designer.comparison import TemplateDesign, best_templates, comparison_rows
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.errors import NoDesignError
+from designer.fabric.fabric import Fabric
+from designer.fabric.routes import routing_document
 from designer.formulation.bounds import any_network_bound
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.infeasible import explain_infeasible
 from designer.formulation.placement_search import PlacementSearch, inapplicable
+from designer.formulation.routing import route
+from designer.formulation.switch_rates import RoutingError
 from designer.instance.instance import Instance
 from designer.result import Design, FamilyResult, Provenance
 from designer.workload.phases import derive_traffic
@@ -182,7 +187,8 @@ def certified(design: Design, *, pairs: bool = False, progress: Callable[[str], 
     file = design_from_document(design.to_document())
     structure = structure_of(file)
     results = throughput_of(file, exhaustive=False, pairs=pairs, progress=progress)
-    return replace(design, certificate=certificate_of(file, structure, results))
+    routed = routing_of(file) if structure.met else ()
+    return replace(design, certificate=certificate_of(file, structure, results, routed))
 
 
 def _design(
@@ -218,4 +224,14 @@ def _design(
     )
     rows = comparison_rows(traffic, drawn.compared, known)
     result = Design.of(instance, traffic, drawn, bound, chosen.words, families, rows, provenance)
-    return replace(result, any_topology_bound_cents=any_cents)
+    return replace(result, any_topology_bound_cents=any_cents, routing=_routes(chosen, drawn.fabric, traffic))
+
+
+def _routes(chosen: Candidate, fabric: Fabric, traffic: Traffic) -> dict[str, Any] | None:
+    """Routes for a network without a shape, where even splitting over shortest paths may carry less than there is."""
+    if chosen.family != PLACEMENT:
+        return None
+    try:
+        return routing_document(route(fabric, traffic))
+    except RoutingError:
+        return None

@@ -104,8 +104,20 @@ class RailOnlyCheck:
 
 
 @dataclass(frozen=True)
+class RoutingResult:
+    """Throughput of one step, at most 1: under the weights, under ECMP (None: unknown), and what nothing exceeds."""
+
+    job: str
+    phase: str
+    step: str
+    weighted: float
+    ecmp: float | None
+    upper: float
+
+
+@dataclass(frozen=True)
 class Certificate:
-    """All that was proven about a fabric under its traffic."""
+    """All that was proven about a fabric under its traffic; `routing` only where the design comes with routes."""
 
     phases: tuple[PhaseResult, ...]
     failures: tuple[FailureResult, ...]
@@ -113,6 +125,7 @@ class Certificate:
     rail_only: RailOnlyCheck | None = None
     availability: dict[str, Any] = field(default_factory=dict[str, Any])
     relays: RelayOverhead | None = None
+    routing: tuple[RoutingResult, ...] = ()
 
     @property
     def met(self) -> bool:
@@ -147,5 +160,6 @@ class Certificate:
             "rail_only": asdict(self.rail_only) if self.rail_only else None,
             "availability": self.availability,
             "relays": asdict(self.relays) if self.relays else None,
+            "routing": [asdict(step) for step in self.routing],
             "met": self.met,
         }

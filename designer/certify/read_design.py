@@ -47,7 +47,8 @@ class DesignFile:
     """The content of a design file. `record` holds what it declares; the rest is what the checks recompute it from.
 
     `family` says which checks of shape apply. `digest` is the one that the file states, `true_digest` that of its
-    content. `certificate` is None where the file has none.
+    content. `certificate` is None where the file has none, and so
+    `routing`.
     """
 
     path: str
@@ -62,6 +63,7 @@ class DesignFile:
     catalog_document: Mapping[str, Any]
     instance: Mapping[str, Any]
     certificate: Mapping[str, Any] | None
+    routing: Mapping[str, Any] | None
     digest: str | None
     true_digest: str
 
@@ -109,6 +111,9 @@ def design_from_document(document: object, path: str = "design") -> DesignFile:
     certificate = fields.get("certificate")
     if certificate is not None and not isinstance(certificate, Mapping):
         problems.append(Problem(path, None, "certificate", type(certificate).__name__, "a mapping of fields"))
+    routing = fields.get("routing")
+    if routing is not None and not isinstance(routing, Mapping):
+        problems.append(Problem(path, None, "routing", type(routing).__name__, "a mapping of fields"))
     digest = fields.get(FIELD)
     if problems or fabric is None or cluster is None:
         raise InputError(problems)
@@ -125,6 +130,7 @@ def design_from_document(document: object, path: str = "design") -> DesignFile:
         fields["catalog"],
         fields["instance"],
         cast("Mapping[str, Any] | None", certificate),
+        cast("Mapping[str, Any] | None", routing),
         digest if isinstance(digest, str) else None,
         document_digest(fields),
     )

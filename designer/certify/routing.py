@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from designer.certify.certificate import EXACT
+from designer.certify.certificate import EXACT, RoutingResult
 from designer.certify.demand import Demand, TooManyPairsError, apart, on_rails, step_demand, step_groups
 from designer.certify.network import unit_problems
 from designer.certify.problem import FlowProblem
@@ -25,18 +25,6 @@ from designer.fabric.routes import StepRouting, routing_from_document
 from designer.workload.traffic import Phase, Step, Traffic
 
 MAX_TOLD = 20
-
-
-@dataclass(frozen=True)
-class RoutingResult:
-    """Throughput of one step, at most 1: under the weights, under ECMP (None: unknown), and what nothing exceeds."""
-
-    job: str
-    phase: str
-    step: str
-    weighted: float
-    ecmp: float | None
-    upper: float
 
 
 def judge_routing(

@@ -13,14 +13,23 @@ from typing import Any, cast
 
 from designer.catalog import Catalog, catalog_names, load_catalog
 from designer.certify.availability import availability, elements_of
-from designer.certify.certificate import Certificate, FailureResult, PhaseResult, RailOnlyCheck, Structure
+from designer.certify.certificate import (
+    Certificate,
+    FailureResult,
+    PhaseResult,
+    RailOnlyCheck,
+    RoutingResult,
+    Structure,
+)
 from designer.certify.declared import bill_findings, bound_findings, comparison_findings, instance_findings
 from designer.certify.rail_only import NAME, TemplateClaim, check_rail_only
 from designer.certify.read_design import DesignFile, read_design
 from designer.certify.relays import RelayOverhead, relay_overhead
+from designer.certify.routing import judge_routing
 from designer.certify.run import certify_throughput
 from designer.certify.structure import check_structure
 from designer.certify.view import FabricView
+from designer.errors import InputError
 from designer.fabric.fabric import MANAGEMENT
 from designer.units import cents
 
@@ -100,7 +109,14 @@ def verify_file(file: DesignFile, *, exhaustive: bool = False, progress: Progres
     results: Results = ((), ())
     if structure.met:
         results = throughput_of(file, exhaustive=exhaustive, pairs=pairs, progress=tell)
-    certificate = certificate_of(file, structure, results)
+    routed: tuple[RoutingResult, ...] = ()
+    if structure.met and file.routing is not None:
+        tell("routes")
+        try:
+            routed = routing_of(file)
+        except InputError as error:
+            found += [("routing", f"{problem.field}: {problem.found}; {problem.allowed}") for problem in error.problems]
+    certificate = certificate_of(file, structure, results, routed)
     found += _unmet(certificate)
     if structure.met:
         found += _certificate_findings(file, certificate, singles_only=exhaustive)
@@ -131,7 +147,18 @@ def throughput_of(file: DesignFile, *, exhaustive: bool, pairs: bool, progress: 
     )
 
 
-def certificate_of(file: DesignFile, structure: Structure, results: Results) -> Certificate:
+def routing_of(file: DesignFile) -> tuple[RoutingResult, ...]:
+    """What the routes in the file carry of every step.
+
+    Raises:
+        InputError: the routes are not of this fabric and traffic.
+    """
+    return () if file.routing is None else judge_routing(file.fabric, file.traffic, file.routing)
+
+
+def certificate_of(
+    file: DesignFile, structure: Structure, results: Results, routed: tuple[RoutingResult, ...] = ()
+) -> Certificate:
     """All results about the file's design in one certificate."""
     phases, failures = results
     chances: dict[str, Any] = {}
@@ -145,7 +172,7 @@ def certificate_of(file: DesignFile, structure: Structure, results: Results) -> 
         routing = file.requirements.routing
         found = availability(elements_of(counts), failures, routing=routing, intact_throughput=worst, intact_met=met)
         chances = asdict(found)
-    return Certificate(phases, failures, structure, _rail_only(file), chances, relays)
+    return Certificate(phases, failures, structure, _rail_only(file), chances, relays, routed)
 
 
 def _relays(file: DesignFile) -> RelayOverhead | None:
@@ -217,6 +244,9 @@ def _certificate_findings(
         entries = cast("list[Mapping[str, Any]]", said)
         said = [entry for entry in entries if "+" not in str(entry.get("removed"))]
     yield from _list_differences("phases", file.certificate.get("phases"), due["phases"], ("job", "phase"))
+    yield from _list_differences(
+        "routing", file.certificate.get("routing", []), due["routing"], ("job", "phase", "step")
+    )
     yield from _list_differences("failures", said, due["failures"], ("removed", "worst_phase"))
     for part in ("structure", "rail_only", *(() if singles_only else ("availability", "relays", "met"))):
         yield from _differences(f"certificate.{part}", file.certificate.get(part), due[part])

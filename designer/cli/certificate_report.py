@@ -27,8 +27,10 @@ def phases_table(certificate: Certificate, given: Mapping[tuple[str, str], list[
     """
     width = max(map(len, given.values()), default=0) if given else 0
     uplinks = ("leaf uplinks give", "pod uplinks give")[:width]
-    right = (*range(2, 2 + width), 2 + width, 4 + width, 5 + width)
-    result = table("phase", "job", *uplinks, "throughput", "", "ECMP", "floor", "", right=right)
+    routed = _routed(certificate)
+    columns = ["phase", "job", *uplinks, "throughput", "", *(["its routes"] if routed else []), "ECMP", "floor", ""]
+    right = (*range(2, 3 + width), *range(4 + width, len(columns) - 1))
+    result = table(*columns, right=right)
     for phase in certificate.phases:
         bounds = phase.interval
         more = given.get((phase.phase, phase.job), [""] * width) if given else []
@@ -38,11 +40,21 @@ def phases_table(certificate: Certificate, given: Mapping[tuple[str, str], list[
             *more,
             span(bounds.lower, bounds.upper),
             "exact" if bounds.exact else "interval",
+            *([part(routed[phase.job, phase.phase])] if (phase.job, phase.phase) in routed else [""] * bool(routed)),
             "" if bounds.ecmp is None else part(bounds.ecmp),
             part(phase.required),
             MET[phase.met],
         )
     return result
+
+
+def _routed(certificate: Certificate) -> dict[tuple[str, str], float]:
+    """What the routes of the design carry of each phase, by job and phase: that of the slowest step."""
+    found: dict[tuple[str, str], float] = {}
+    for step in certificate.routing:
+        key = step.job, step.phase
+        found[key] = min(step.weighted, found.get(key, step.weighted))
+    return found
 
 
 def failures_table(certificate: Certificate, shown: int) -> Any:
