@@ -58,16 +58,26 @@ def fixed_part(problem: FlowProblem) -> dict[tuple[int, int], float]:
     return rates_of_problem(replace(problem, hubs=tuple(each for each in problem.hubs if not each.hose_rate)))
 
 
+def listed_permutations(members: list[int], rate: float) -> list[dict[tuple[int, int], float]]:
+    """What members at these nodes may send each other: every permutation, as rates from node to node."""
+    listed: list[dict[tuple[int, int], float]] = []
+    for image in sorted(set(permutations(members))):
+        rates: dict[tuple[int, int], float] = {}
+        for source, target in zip(members, image, strict=True):
+            if source != target:
+                rates[source, target] = rates.get((source, target), 0.0) + rate
+        listed.append(rates)
+    return listed
+
+
 def listed_demands(problem: FlowProblem) -> list[dict[tuple[int, int], float]]:
     """All that may be sent: one permutation of every group, beside the fixed rates."""
     demands: dict[tuple[tuple[tuple[int, int], float], ...], dict[tuple[int, int], float]] = {}
-    groups = hose_groups(problem)
-    for images in product(*(sorted(set(permutations(members))) for _, members in groups)):
+    for chosen in product(*(listed_permutations(members, rate) for rate, members in hose_groups(problem))):
         rates = dict(fixed_part(problem))
-        for (rate, members), image in zip(groups, images, strict=True):
-            for source, target in zip(members, image, strict=True):
-                if source != target:
-                    rates[source, target] = rates.get((source, target), 0.0) + rate
+        for part in chosen:
+            for ends, rate in part.items():
+                rates[ends] = rates.get(ends, 0.0) + rate
         demands[tuple(sorted(rates.items()))] = rates
     return list(demands.values())
 
