@@ -38,6 +38,8 @@ MOST_ENDPOINTS = 512
 class NoPlacementError(DesignerError):
     """Link placement does not apply to this instance; the message says why."""
 
+    exit_code = 3
+
 
 @dataclass(frozen=True)
 class PlacementProposal:
@@ -72,10 +74,10 @@ def inapplicable(instance: Instance, traffic: Traffic) -> str | None:
     if cluster.management_ports:
         return "management ports are known to Clos networks only"
     if any(item.count > 1 for item in requirements.survive):
-        return "of failures it knows one at a time"
+        return "requirements.survive asks for several failures at once, it knows one at a time"
     across = any(phase.across == "cluster" for phase in traffic.network_phases)
     if across and cluster.rails > 1 and any(item.failure == "switch" for item in requirements.survive):
-        return "surviving a switch it knows for traffic that keeps to its rail"
+        return "a workload is across the cluster; a lost switch it knows for traffic that keeps to its rail"
     return None
 
 
@@ -182,7 +184,7 @@ class PlacementSearch:
             NoPlacementError: link placement does not apply.
         """
         if reason := inapplicable(self.instance, self.traffic):
-            raise NoPlacementError(reason)
+            raise NoPlacementError(f"{self.instance.name}: link placement does not apply: {reason}")
         if self.factor is None:
             return PlacementProposal(None, None, INF, "infeasible", self._words(alike=False))
         regular = not self.instance.cluster.irregular and not self.instance.cluster.existing
@@ -283,6 +285,8 @@ class PlacementSearch:
             if self.instance.cluster.existing:
                 yield _Choice(mode, None, 0, max(least, self._host_cents(mode, None)))
             for switch in self.switches:
+                if not self._room_for_others(mode, switch):
+                    continue
                 cents = self.pricing.switch_cents(switch)
                 hosts = self._host_cents(mode, switch)
                 for count in range(1, MOST_SWITCHES + 2):
@@ -290,6 +294,21 @@ class PlacementSearch:
 
     def _bought_cents(self, choice: _Choice) -> int:
         return 0 if choice.switch is None else choice.count * self.pricing.switch_cents(choice.switch)
+
+    def _room_for_others(self, mode: NicMode, bought: Switch) -> bool:
+        """Whether the switches that are there could hold what the bought ones, however many, cannot."""
+        cluster, unfit = self.instance.cluster, 0
+        for kind in cluster.kinds():
+            own = one_port(kind.nic.modes) if cluster.irregular else mode
+            if self.finder.host(kind.nic, own, bought) is None:
+                unfit += kind.count * kind.gpus
+        room = sum(
+            item.free_ports
+            * max(port.ports_per_cage for port in item.switch.modes)
+            // item.switch.native_mode.ports_per_cage
+            for item in cluster.existing
+        )
+        return unfit <= room
 
     def _host_cents(self, mode: NicMode, bought: Switch | None) -> float:
         """The least that joining all endpoints to the switches of a choice costs, cages shared by full ones."""
