@@ -28,8 +28,10 @@ def test_shortest_paths_first_and_cycles_left() -> None:
 
 def test_the_widest_of_equally_short_paths_first() -> None:
     """A destination that takes in less than arrives gets the widest path alone."""
-    flows = {(0, 1): 1.0, (1, 3): 1.0, (0, 2): 2.0, (2, 3): 2.0}
-    assert taken(flows, 0, {3: 2.0}) == {3: {(0, 2, 3): 1.0}}
+    for one, other in ((1, 2), (2, 1)):
+        flows = {(0, one): 1.0, (one, 3): 1.0, (0, other): 2.0, (other, 3): 2.0}
+        for order in (list(flows), list(flows)[::-1]):
+            assert taken({arc: flows[arc] for arc in order}, 0, {3: 2.0}) == {3: {(0, other, 3): 1.0}}
 
 
 def test_dust_is_dropped() -> None:
