@@ -32,7 +32,9 @@ class Base:
     folder: Path
     file: str
     _catalogs: dict[str, Catalog] = field(default_factory=dict[str, Catalog], repr=False, compare=False)
-    _records: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]], repr=False, compare=False)
+    _layers: dict[str, tuple[dict[str, Any], Catalog]] = field(
+        default_factory=dict[str, tuple[dict[str, Any], Catalog]], repr=False, compare=False
+    )
 
     @staticmethod
     def of(base: Path | str | Mapping[str, Any]) -> "Base":
@@ -100,13 +102,30 @@ class Base:
 
     def _changed(self, layers: str | list[str], changes: Mapping[str, Any]) -> Catalog:
         name = json.dumps(layers)
-        if name not in self._records:
-            self._records[name] = catalog_records(layers, self.folder)
-        records = self._records[name]
+        if name not in self._layers:
+            records = catalog_records(layers, self.folder)
+            self._layers[name] = (records, catalog_from_document(records))
+        records, catalog = self._layers[name]
+        touched: dict[str, set[str]] = {}
         for path, value in changes.items():
-            records = _set_record(records, path, value)
-        names = [*records["names"], LAYER] if changes else records["names"]
-        return catalog_from_document({**records, "names": names})
+            records, section, key = _set_record(records, path, value)
+            touched.setdefault(section, set()).add(key)
+        if not changes:
+            return catalog
+        # Only the changed records are read anew: a study has thousands of points, a catalog hundreds of records.
+        names = [*records["names"], LAYER]
+        fresh = {
+            section: {key: records[section][key] for key in keys if key in records[section]}
+            for section, keys in touched.items()
+        }
+        part = catalog_from_document({"names": names, **fresh})
+        sections: dict[str, Any] = {
+            section: {
+                key: getattr(part if key in fresh[section] else catalog, section)[key] for key in records[section]
+            }
+            for section in touched
+        }
+        return replace(catalog, names=part.names, **sections)
 
 
 def _names_layers(layers: object) -> bool:
@@ -121,13 +140,14 @@ def _set(data: Any, path: str, value: Any) -> Any:
         raise _NoFieldError(path, error) from None
 
 
-def _set_record(records: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+def _set_record(records: dict[str, Any], path: str, value: Any) -> tuple[dict[str, Any], str, str]:
+    """The records with one changed or, by null, taken away; and its section and key."""
     try:
         section, key, inside = steps_into_catalog(path, records)
         if value is None and not inside:
             kept = {name: record for name, record in records[section].items() if name != key}
-            return {**records, section: kept}
-        return with_value(records, (section, key, *inside), value)
+            return {**records, section: kept}, section, key
+        return with_value(records, (section, key, *inside), value), section, key
     except PathError as error:
         raise _NoFieldError(CATALOG + path, error) from None
 
@@ -146,12 +166,12 @@ def refused_values(base: Base, axes: tuple[Axis, ...], source: Source | None = N
         for number, path in enumerate(axis.paths):
             values = [None] if axis.function else [entry[number] for entry in axis.values]
             for index, value in enumerate(values):
-                place = axis.place(number, index)
-                line = source.line(place) if source else None
-                file = source.path if source else "axes"
                 found = _refusal(base, path, value, whole=axis.function is None)
+                no_field = any(words.startswith(_NO_FIELD) for _, words, _ in found)
+                place = axis.place(number, None if no_field else index)
+                file, line = (source.path, source.line(place)) if source else ("axes", None)
                 problems += [Problem(file, line, dotted(place) + below, *words) for below, *words in found]
-                if any(words.startswith(_NO_FIELD) for _, words, _ in found):
+                if no_field:
                     break  # the other values would say so again
     return problems
 

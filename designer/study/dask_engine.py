@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import shutil
+import socket
 from collections.abc import Generator
 from typing import Any
 
@@ -11,6 +12,7 @@ from designer.study.executors import Engine
 from designer.study.extras import extra
 
 CONNECT_S = 5.0  # a scheduler that is there answers within milliseconds
+MOST_GREETING_BYTES = 1 << 20  # its length comes first, in 8 bytes
 MEMORY = "4GB"  # of a Slurm job, where dask's configuration names none
 INSTALL = "'designer[dask]'"
 
@@ -24,6 +26,7 @@ def dask_engine(executor: str, workers: int) -> Generator[Engine]:
     """
     distributed = extra("distributed", executor, INSTALL)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_quiet())
         if executor == "dask":
             cluster = stack.enter_context(_local_cluster(distributed, workers))
         elif executor == "dask-slurm":
@@ -42,20 +45,47 @@ def dask_engine(executor: str, workers: int) -> Generator[Engine]:
 @contextlib.contextmanager
 def _client(distributed: Any, cluster: Any, executor: str) -> Generator[Any]:
     allowed = f"the address of a Dask scheduler that answers within {CONNECT_S:g} s, such as dask:tcp://10.0.0.1:8786"
-    logger = logging.getLogger("distributed")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)  # what goes wrong is told in the outcome of a point
     try:
-        try:
-            client = distributed.Client(cluster, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise _refused(executor, f"nobody who answers ({type(error).__name__}: {error})", allowed) from None
-        try:
-            yield client
-        finally:
-            client.close(timeout=CONNECT_S)
+        if isinstance(cluster, str):
+            _check_speaks_dask(cluster)
+        client = distributed.Client(cluster, timeout=CONNECT_S, set_as_default=False)
+    except Exception as error:  # noqa: BLE001 - who answers need not be a scheduler, and may send anything
+        found = f"no scheduler that answers ({type(error).__name__}: {error})"
+        raise _refused(executor, found, allowed) from None
+    try:
+        yield client
     finally:
-        logger.setLevel(level)
+        client.close(timeout=CONNECT_S)
+
+
+def _check_speaks_dask(address: str) -> None:
+    """A scheduler greets who connects; Dask's client itself waits for ever for a stranger who says nothing.
+
+    Raises:
+        OSError, ValueError: nobody is there, or somebody else.
+    """
+    scheme, _, place = address.rpartition("://")
+    if scheme not in {"tcp", ""}:
+        return
+    host, port = extra("distributed.comm.addressing", "dask", INSTALL).parse_host_port(place)
+    with socket.create_connection((host, port), timeout=CONNECT_S) as connection:
+        greeting = connection.recv(8, socket.MSG_WAITALL)
+    if len(greeting) < 8 or int.from_bytes(greeting, "little") > MOST_GREETING_BYTES:
+        raise ValueError("who answers is no Dask scheduler")
+
+
+@contextlib.contextmanager
+def _quiet() -> Generator[None]:
+    """Dask's own log, with its tracebacks, is off: what goes wrong is told in an outcome or as the end of the study."""
+    known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    levels = {name: logging.getLogger(name).level for name in known}
+    try:
+        for name in levels:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for name, level in levels.items():
+            logging.getLogger(name).setLevel(level)
 
 
 @contextlib.contextmanager

@@ -31,10 +31,12 @@ class Axis:
     labels: tuple[str, ...] = ()
     places: tuple[Location, ...] = field(default=(), compare=False)
 
-    def place(self, path: int, value: int) -> Location:
-        """Where a value stands."""
+    def place(self, path: int, value: int | None = None) -> Location:
+        """Where a value stands, or the path itself."""
         at = self.places[path] if self.places else (self.paths[path],)
-        return (*at, value)
+        if value is not None:
+            return (*at, value)
+        return (*at[:-1], "path") if at[-1] == "values" else at
 
 
 @dataclass(frozen=True)

@@ -147,15 +147,20 @@ class _Run:
             EngineLostError: the machines are gone.
         """
         hand: dict[Future[Outcome], tuple[Task, Point]] = {}
-        while not self.should_stop():
-            for task, point in islice(tasks, engine.in_flight - len(hand)):
-                hand[self._submitted(engine, task)] = (task, point)
-            if not hand:
-                return
-            for future in wait(hand, LOOK_S, FIRST_COMPLETED).done:
+        try:
+            while not self.should_stop():
+                for task, point in islice(tasks, engine.in_flight - len(hand)):
+                    hand[self._submitted(engine, task)] = (task, point)
+                if not hand:
+                    return
+                for future in wait(hand, LOOK_S, FIRST_COMPLETED).done:
+                    self._take(future, *hand.pop(future))
+                self._report()
+        finally:  # also where Ctrl-C came: what is done is kept
+            for future in [future for future in hand if future.done() and not future.cancelled()]:
                 self._take(future, *hand.pop(future))
-            self._report()
-        engine.drop()
+            if hand:
+                engine.drop()
 
     def _submitted(self, engine: Engine, task: Task) -> Future[Outcome]:
         try:
