@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from designer.cli.console import printable, table
-from designer.cli.design_report import percent
 from designer.plain_yaml import shorten
+from designer.report.words import percent
 from designer.study.task import MISSING
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from designer.study.table import Row, StudyResult
 
 MOST_ROWS = 40
-SHOWN = ("cost_usd", "gap", "switches", "links", "power_w", "step_time_s", "memory_gb")
+SHOWN = ("cost_usd", "gap", "switches", "links", "power_w", "step_time_s", "step_overhead")
 
 
 def study_report(result: "StudyResult", robust: "Robustness | None", front: Sequence[str]) -> Iterator[Any]:
@@ -68,7 +68,7 @@ def _cell(name: str, value: Any) -> str:
         return value if isinstance(value, str) else shorten(value)
     if name.endswith("_usd"):
         return f"{value:,.0f}"
-    if name == "gap" or name.startswith("throughput_"):
+    if name in {"gap", "step_overhead"} or name.startswith("throughput_"):
         return percent(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
 

@@ -1,14 +1,19 @@
 """What a table says of one design: cost and proof, counts, what the certificate found, templates beside it."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from designer.catalog.media import item_unit
 from designer.certify.certificate import Certificate
 from designer.fabric.fabric import CORE, LEAF, LINK_CLASSES, SPINE, Fabric
+from designer.instance.instance import Job
 from designer.result import Design
 from designer.study.task import Piece, Scalar
 from designer.units import usd
+from designer.workload.step_time import memory_per_gpu, step_time
 
+BYTES_PER_GB = 1e9
 TIERS = {"leaf": LEAF, "spine": SPINE, "core": CORE}
 
 
@@ -25,6 +30,7 @@ def row_values(design: Design) -> dict[str, Scalar]:
         **_switches(design.fabric),
         **_shape(design),
         **({} if design.certificate is None else _certified(design.certificate)),
+        **_steps(design),
     }
     for row in design.comparison:
         name = row.template.replace("-", "_")
@@ -61,6 +67,37 @@ def _certified(certificate: Certificate) -> dict[str, Scalar]:
     values["worst_failure"] = None if worst is None else worst.removed
     values["worst_failure_throughput"] = None if worst is None else worst.lower
     return values
+
+
+def _steps(design: Design) -> dict[str, Scalar]:
+    """Step time and memory of the job that takes most, at the certified throughputs and the stated assumptions.
+
+    `step_overhead` is the part by which the step is longer than it would be if all of a phase got line rate.
+    """
+    cluster, certificate = design.instance.cluster, design.certificate
+    nic_gbps = min(kind.nic.gbps for kind in cluster.kinds())
+    values: dict[str, Scalar] = {}
+    jobs = [item for item in design.instance.workload if isinstance(item, Job)]
+    for job, gpu in [(job, kind.gpu) for job in jobs for kind in cluster.kinds()]:
+        memory = memory_per_gpu(job, gpu)
+        _keep(values, "memory_gb", memory.total_bytes / BYTES_PER_GB, max)
+        _keep(values, "memory_fits", memory.fits, min)
+        if certificate is None or gpu.memory_bytes_per_s is None:
+            continue
+        carried = {phase.phase: phase.interval.lower for phase in certificate.phases if phase.job == job.name}
+        if not all(carried.values()):
+            continue
+        here = step_time(job, gpu, nic_gbps, design.traffic, carried)
+        ideal = step_time(job, gpu, nic_gbps, design.traffic, dict.fromkeys(carried, 1.0))
+        _keep(values, "step_time_s", here.total_s, max)
+        _keep(values, "step_overhead", here.total_s / ideal.total_s - 1, max)
+        _keep(values, "mfu", here.mfu, min)
+    return values
+
+
+def _keep(values: dict[str, Scalar], name: str, value: float, choose: Callable[..., float]) -> None:
+    held = values.get(name)
+    values[name] = value if not isinstance(held, int | float) else choose(held, value)
 
 
 def pieces_of(design: Design) -> tuple[Piece, ...]:

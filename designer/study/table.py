@@ -18,7 +18,7 @@ TABLE_VERSION = 1
 UNITS = {"_usd": "USD", "_w": "W", "_s": "s", "_gb": "GB", "_gbps": "Gb/s", "_m": "m", "_bytes": "B"}
 FORMATS = ("csv", "json", "parquet")
 FRONT = "pareto"
-_MORE_IS_BETTER = ("throughput_", "worst_failure_throughput", "worst_leaf_pair")
+_MORE_IS_BETTER = ("throughput_", "worst_failure_throughput", "worst_leaf_pair", "met", "mfu", "memory_fits")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Column:
     def of(name: str) -> "Column":
         """The column of this name; the unit stands at its end."""
         unit = next((unit for ending, unit in UNITS.items() if name.endswith(ending)), "")
-        more = name.startswith(_MORE_IS_BETTER) or name == "met" or name.endswith("_meets")
+        more = name.startswith(_MORE_IS_BETTER) or name.endswith("_meets")
         return Column(name, unit, "more" if more else "less")
 
 
@@ -113,7 +113,8 @@ class StudyResult:
     def pareto(self, *names: str) -> tuple[bool, ...]:
         """For each row whether it is on the front of two or three columns: none is better in one and as good in all.
 
-        Rows without a design, without one of the values, or whose certificate falls short are on no front.
+        Rows without a design or without one of the values are on no front, nor are those whose certificate falls short
+        or whose job does not fit into the GPUs' memory.
 
         Raises:
             StudyError: there is no such column, or not two or three of them.
@@ -124,7 +125,8 @@ class StudyResult:
         points: list[list[float] | None] = []
         for row in self.rows:
             found = [row[column.name] for column in columns]
-            usable = row["met"] is not False and all(isinstance(value, int | float) for value in found)
+            possible = row["met"] is not False and row["memory_fits"] is not False
+            usable = possible and all(isinstance(value, int | float) for value in found)
             signs = [1 if column.better == "less" else -1 for column in columns]
             points.append([sign * value for sign, value in zip(signs, found, strict=True)] if usable else None)
         return front(points)

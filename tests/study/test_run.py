@@ -13,9 +13,12 @@ import pytest
 
 from designer import design, instance_from_document, study
 from designer.errors import StudyError
+from designer.instance.instance import Job
 from designer.study.run import EngineLostError, Progress
+from designer.study.schema import StudyOptions
 from designer.study.store import RESULTS, keys_of
 from designer.study.table import StudyResult
+from designer.workload.step_time import memory_per_gpu, step_time
 from tests.cli.conftest import environment
 from tests.study.samples import AXES, BASE, DOMAIN, FLOOR, LARGE, MANY, PIPELINE, PRICE, Counting, Deadly
 
@@ -48,6 +51,21 @@ def test_rows_are_the_single_designs(serial: StudyResult) -> None:
     assert row["termination"] == by_hand.provenance.termination
     assert row["rail_only_usd"] > 0
     assert sum(piece.quantity for piece in row.pieces if piece.used_for == "leaf") == row["leaf"]
+
+
+def test_steps_take_what_the_certified_throughputs_leave(serial: StudyResult) -> None:
+    full, half = serial.rows[4], study(BASE, {"workload[0].model": ["gpt3-175b"], FLOOR: [0.5, 1.0]}, executor="serial")
+    made = design(instance_from_document(BASE))
+    job, gpu = made.instance.workload[0], made.instance.cluster.gpu
+    assert isinstance(job, Job)
+    expected = step_time(job, gpu, 400, made.traffic, {"dp": 1.0})
+    assert (full["step_time_s"], full["mfu"], full["step_overhead"]) == (expected.total_s, expected.mfu, 0)
+    assert full["memory_gb"] == memory_per_gpu(job, gpu).total_bytes / 1e9
+    assert [row["memory_fits"] for row in (full, *half)] == [True, False, False]
+    assert half.pareto("cost", "power") == (False, False), "what does not fit is on no front"
+    plain = study(BASE, {}, options=StudyOptions(certify=False), executor="serial").rows[0]
+    assert plain["memory_gb"] == full["memory_gb"]
+    assert plain["step_time_s"] is None
 
 
 def test_points_that_cannot_be_are_rows_with_their_reason(serial: StudyResult) -> None:
