@@ -14,9 +14,9 @@ from designer.certify.throughput import Judge, certify_phases
 from designer.comparison import ComparisonRow, TemplateDesign
 from designer.errors import InfeasibleError, NoDesignError
 from designer.fabric.build import build_clos
+from designer.fabric.grid import GridShape, build_grid
 from designer.fabric.pairs import worst_leaf_pair
 from designer.fabric.shape import ClosShape
-from designer.fabric.zcube import ZCubeShape, build_zcube
 from designer.instance.instance import Instance
 from designer.result import Design
 from designer.search import Options, design, templates
@@ -72,11 +72,11 @@ def _decided(
     unseen = any(failure.count > MOST_LOST for failure in survive)
     if item.meets is not None or instance.cluster.gpus > MOST_CERTIFIED or unseen or options.should_stop():
         return row
-    if not isinstance(item.shape, ZCubeShape) or item.media is None:
+    if not isinstance(item.shape, GridShape) or item.media is None:
         return row
     if options.checking:
         options.checking(f"template {item.name}")
-    fabric, scale_up_gbps = build_zcube(item.shape, item.media), instance.cluster.gpu.scale_up_gbps
+    fabric, scale_up_gbps = build_grid(item.shape, item.media), instance.cluster.gpu.scale_up_gbps
     phases = certify_phases(fabric, traffic, instance.requirements, Judge(), scale_up_gbps)
     failures: tuple[FailureResult, ...] = ()
     if survive and all(phase.met for phase in phases):

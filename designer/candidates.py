@@ -15,9 +15,9 @@ from designer.costing.pricing import MediaFinder, Pricing, cost_parts
 from designer.errors import DesignerError
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric
+from designer.fabric.grid import GridShape, build_grid
 from designer.fabric.placed import build_placement
 from designer.fabric.shape import ClosShape
-from designer.fabric.zcube import ZCubeShape, build_zcube
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
@@ -185,11 +185,11 @@ def zcube_candidate(
     Nothing is proven of such networks but the bound for any network.
     """
     best = min(
-        (item for item in known if isinstance(item.shape, ZCubeShape)), key=lambda item: item.cost_cents, default=None
+        (item for item in known if isinstance(item.shape, GridShape)), key=lambda item: item.cost_cents, default=None
     )
-    if best is None or best.media is None or not isinstance(best.shape, ZCubeShape) or best.cost_cents >= below_cents:
+    if best is None or best.media is None or not isinstance(best.shape, GridShape) or best.cost_cents >= below_cents:
         return None
-    fabric = build_zcube(best.shape, best.media)
+    fabric = build_grid(best.shape, best.media)
     bill = _priced(instance, pricing, fabric, best.cost_cents)
     compared = Compared(bill.total_cents, bill_parts(bill), fabric.counts(), None, None)
     words = "link placements with the ports of a NIC on different switches: the ZCube template, the only one looked at"

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from designer.catalog.components import Switch
+from designer.costing.grids import priced_grid
 from designer.costing.pricing import MediaFinder, Pricing, cost_parts, pieces, with_media
+from designer.fabric.grid import GridMedia, GridShape, zcube
 from designer.fabric.shape import ClosShape, Hosts
 from designer.fabric.templates import NAMES, clos_templates, full_tree_counts
-from designer.fabric.zcube import ROW_HOST_M, ZCubeMedia, ZCubeShape
 from designer.formulation.demand import Needs, unmet
 from designer.formulation.hardware import usable_switches
 from designer.instance.instance import Instance
@@ -29,8 +30,8 @@ class TemplateDesign:
 
     name: str
     switch: Switch
-    shape: ClosShape | ZCubeShape | None
-    media: ZCubeMedia | None
+    shape: ClosShape | GridShape | None
+    media: GridMedia | None
     cost_cents: int
     parts: dict[str, int]
     counts: dict[str, int]
@@ -186,49 +187,13 @@ def _zcubes(
     instance: Instance, hosts: Hosts, switch: Switch, pricing: Pricing, media: MediaFinder
 ) -> Iterator[TemplateDesign]:
     for mode in switch.modes_at(hosts.gbps):
-        shape = ZCubeShape(hosts, switch, mode)
-        chosen = None if shape.problems() else _zcube_media(shape, instance, pricing, media)
-        if chosen is None:
-            continue
-        tally = shape.tally()
-        used = {"row": chosen.row, "column": chosen.column, "row-column": chosen.between}
-        host = sum(pricing.class_cents(tally[name], used[name]) for name in ("row", "column"))
-        parts = {
-            "leaf": shape.switches * pricing.switch_cents(switch),
-            "host": host,
-            "leaf_leaf": pricing.class_cents(tally["row-column"], chosen.between),
-        }
-        bought: Counter[str] = Counter()
-        for name, medium in used.items():
-            bought += pieces(tally[name], medium)
-        counts = shape.counts() | piece_counts(bought, instance)
-        yield TemplateDesign(
-            "zcube", switch, shape, chosen, sum(parts.values()), parts, counts, (), None, in_family=False
-        )
-
-
-def _zcube_media(shape: ZCubeShape, instance: Instance, pricing: Pricing, media: MediaFinder) -> ZCubeMedia | None:
-    hosts, tally, cabling = shape.hosts, shape.tally(), instance.cabling
-    nic_end = (hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode))
-    end = (shape.switch.cage, shape.mode.ports_per_cage)
-    single = [item for item in media.between(nic_end, end, hosts.gbps, ROW_HOST_M) if item.bundle == 1]
-    column_options = [item for item in media.between(nic_end, end, hosts.gbps, cabling.host_m) if item.bundle == 1]
-    between = [item for item in media.between(end, end, hosts.gbps, cabling.leaf_spine_m) if item.bundle == 1]
-    pairs = [
-        (row, column)
-        for row in single
-        for column in column_options
-        # Both ports of a NIC with one socket go through the same module.
-        if hosts.nic.cages_per_nic > 1 or (row.kind == "optics" and row.per_lower_cage == column.per_lower_cage)
-    ]
-    if not pairs or not between:
-        return None
-    row, column = min(
-        pairs,
-        key=lambda pair: pricing.class_cents(tally["row"], pair[0]) + pricing.class_cents(tally["column"], pair[1]),
-    )
-    chosen = min(between, key=lambda item: pricing.class_cents(tally["row-column"], item))
-    return ZCubeMedia(row, column, cabling.host_m, chosen, cabling.leaf_spine_m)
+        shape = zcube(hosts, switch, mode)
+        priced = None if shape.problems() else priced_grid(shape, instance.cabling, pricing, media)
+        if priced is not None:
+            counts = shape.counts() | piece_counts(priced.pieces(), instance)
+            yield TemplateDesign(
+                "zcube", switch, shape, priced.media, priced.cents, priced.parts, counts, (), None, in_family=False
+            )
 
 
 def _tall_tree(
@@ -355,7 +320,7 @@ def _why(item: TemplateDesign, found: Compared, traffic: Traffic) -> str:
     return words or "the same switches and links"
 
 
-def _same(one: ClosShape | ZCubeShape | None, other: ClosShape) -> bool:
+def _same(one: ClosShape | GridShape | None, other: ClosShape) -> bool:
     return isinstance(one, ClosShape) and replace(one, media=None) == replace(other, media=None)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from designer.catalog.components import NicMode, Switch
 from designer.catalog.media import LinkMedium
 from designer.costing.pricing import MediaFinder, Pricing
-from designer.fabric.zcube import ROW_HOST_M
+from designer.fabric.grid import ROW_HOST_M
 from designer.formulation.crossing import SpreadDemand, least_need, spread_demand
 from designer.formulation.demand import EPSILON
 from designer.formulation.hardware import joinable, usable_switches

@@ -21,8 +21,8 @@ from designer.certify.wiring import components
 from designer.comparison import TemplateDesign
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric, MediumUse
+from designer.fabric.grid import GridShape, build_grid
 from designer.fabric.shape import ClosShape
-from designer.fabric.zcube import ZCubeShape, build_zcube
 from designer.instance.instance import Cluster
 
 ROOT = Path(__file__).parents[2]
@@ -39,8 +39,8 @@ INSTANCES = [
 def drawn(item: TemplateDesign) -> Fabric | None:
     if isinstance(item.shape, ClosShape):
         return build_clos(item.shape)
-    if isinstance(item.shape, ZCubeShape) and item.media is not None:
-        return build_zcube(item.shape, item.media)
+    if isinstance(item.shape, GridShape) and item.media is not None:
+        return build_grid(item.shape, item.media)
     return None
 
 

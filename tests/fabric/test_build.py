@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import CORE, GPU, LEAF, LEAF_LEAF, LEAF_SPINE, MANAGEMENT, SPINE, SPINE_CORE, Fabric
+from designer.fabric.grid import GridMedia, build_grid, zcube
 from designer.fabric.shape import ClosShape, Hosts
-from designer.fabric.zcube import ZCubeMedia, ZCubeShape, build_zcube
 from tests.strategies import BREAKOUT, HALVES, OPTICS, catalog, instance_of, nic, shapes, switch
 
 SETTINGS = settings(
@@ -204,13 +204,13 @@ def test_zcube(gpus, modes, cages_per_nic):
     instance = instance_of(catalog({"s": switch(16, 1000, modes)}, OPTICS, record), {"gpus": gpus})
     hosts = Hosts(gpus, 1, instance.cluster.nic, instance.cluster.nic.modes[0], 0)
     model = instance.catalog.switches["s"]
-    shape = ZCubeShape(hosts, model, model.modes_at(200)[0])
+    shape = zcube(hosts, model, model.modes_at(200)[0])
     assert not shape.problems()
     end = (model.cage, shape.mode.ports_per_cage)
     finder = MediaFinder(instance.catalog)
     host = finder.between(("port", hosts.nic.ports_per_cage(hosts.nic_mode)), end, 200, 15)[0]
     between = finder.between(end, end, 200, 30)[0]
-    fabric = build_zcube(shape, ZCubeMedia(host, host, 15, between, 30))
+    fabric = build_grid(shape, GridMedia(host, 15, host, 15, between, 30))
     assert fabric.counts() == shape.counts()
     check_ports(fabric, {"s": model.cages})
     links, nodes = fabric.links, fabric.nodes

@@ -15,8 +15,8 @@ from designer import instance_from_document, templates
 from designer.comparison import TemplateDesign
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import HOST, Fabric
+from designer.fabric.grid import GridShape, build_grid
 from designer.fabric.shape import ClosShape
-from designer.fabric.zcube import ZCubeShape, build_zcube
 from designer.instance.instance import Instance
 
 HERE = Path(__file__).parent
@@ -61,9 +61,9 @@ def template_of(row: dict[str, Any]) -> TemplateDesign:
 def drawn(item: TemplateDesign) -> Fabric:
     if isinstance(item.shape, ClosShape):
         return build_clos(item.shape)
-    assert isinstance(item.shape, ZCubeShape)
+    assert isinstance(item.shape, GridShape)
     assert item.media is not None
-    return build_zcube(item.shape, item.media)
+    return build_grid(item.shape, item.media)
 
 
 def copper_and_fibre(fabric: Fabric, instance: Instance) -> tuple[int, int]:

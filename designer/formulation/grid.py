@@ -1,0 +1,156 @@
+"""Grids, cheapest first: which switch, how many columns, GPUs to a cell and links to a bundle, in which order of GPUs.
+
+A grid has few parameters, so all of them are looked at; links in a bundle follow from a bound that every routing obeys
+(`least_hops`). A grid that turns out to carry too little is proposed again with one link more to a bundle, which is the
+cut: with fewer it carries less.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from designer.costing.grids import PricedGrid, priced_grid
+from designer.costing.pricing import MediaFinder, Pricing
+from designer.fabric.grid import GridShape
+from designer.fabric.shape import Hosts
+from designer.formulation.demand import EPSILON
+from designer.formulation.hardware import usable_switches
+from designer.instance.instance import Instance
+from designer.workload.cuts import Ints
+from designer.workload.traffic import Component, Phase, Traffic
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of what a GPU sends on average: rate to other cells of its row, of its column, and elsewhere, in NIC ports."""
+
+    row: float
+    column: float
+    elsewhere: float
+
+    @property
+    def least_hops(self) -> float:
+        """The least links between switches that this traffic takes, times its rate, for each GPU.
+
+        Traffic leaves by the row or the column port and arrives by one of them. Between different kinds of ports it
+        takes one link; between row ports none inside a row and two elsewhere, likewise between column ports. With x
+        from row to row port and y from column to column port, of a total T <= 2, both directions of both ports at most
+        1 each leave T <= 2 - |x - y|. So at most lo + min(hi, lo + 2 - T) is saved of T, lo and hi the smaller and the
+        larger of what stays in rows and in columns.
+        """
+        total = self.row + self.column + self.elsewhere
+        low, high = sorted((min(self.row, 1.0), min(self.column, 1.0)))
+        return total - (low + min(high, low + max(0.0, 2.0 - total)))
+
+
+class GridSearch:
+    """All grids of an instance in the order of their cost."""
+
+    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+        self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
+        self._queue: list[tuple[int, int, PricedGrid]] = []
+        self._count = 0
+        for shape in self._shapes():
+            self._push(shape)
+
+    def cheapest(self) -> PricedGrid | None:
+        """The cheapest grid that is left; None where there is none."""
+        return self._queue[0][2] if self._queue else None
+
+    def refuse(self) -> None:
+        """Takes the cheapest grid out, and with it all that carry no more at the same cost or less.
+
+        The same grid with one link more to a bundle takes its place.
+        """
+        _, _, priced = heapq.heappop(self._queue)
+        self._push(replace(priced.shape, bundle=priced.shape.bundle + 1))
+
+    def _push(self, shape: GridShape) -> None:
+        if shape.problems():
+            return
+        priced = priced_grid(shape, self.instance.cabling, self.pricing, self.media)
+        if priced is not None:
+            self._count += 1
+            heapq.heappush(self._queue, (priced.cents, self._count, priced))
+
+    def _shapes(self) -> Iterator[GridShape]:
+        """Every grid with the least bundle that its hops allow."""
+        cluster, planes = self.instance.cluster, self.instance.search.planes
+        switches = usable_switches(self.instance.catalog, cluster.nic, self.instance.search, self.pricing)
+        needs: dict[tuple[bool, int, int], float] = {}
+        for nic_mode in cluster.nic.modes:
+            if nic_mode.ports != 2 or (planes is not None and 2 not in planes) or cluster.management_ports:
+                continue
+            hosts = Hosts(cluster.gpus, cluster.rails, cluster.nic, nic_mode, 0)
+            for switch in switches:
+                for mode in switch.modes_at(nic_mode.gbps):
+                    for bare in _frames(GridShape(hosts, switch, mode, 1), switch.radix(mode)):
+                        key = (bare.by_rail, bare.columns, bare.per_cell)
+                        if key not in needs:
+                            needs[key] = self._hops(bare)
+                        # Every bundle carries its rate both ways.
+                        links = needs[key] * cluster.gpus / (2 * bare.rows * bare.columns)
+                        yield replace(bare, bundle=max(1, math.ceil(links - EPSILON)))
+
+    def _hops(self, shape: GridShape) -> float:
+        """The most that any step at its floor asks for, in links' rates a GPU."""
+        row, column = shape.cells()
+        most = 0.0
+        for phase in self.traffic.network_phases:
+            for step in phase.steps:
+                parts = [_shares(self.traffic, phase, part, row, column) for part in step.components]
+                rates = [2 * phase.floor * part.rate for part in step.components]
+                shares = Shares(
+                    *(sum(rate * share[at] for rate, share in zip(rates, parts, strict=True)) for at in range(3))
+                )
+                most = max(most, shares.least_hops * phase.gpus / self.traffic.gpus)
+        return most
+
+
+def _frames(bare: GridShape, radix: int) -> Iterator[GridShape]:
+    """Columns and GPUs to a cell for which at least single links fit, in both orders of the GPUs."""
+    gpus = bare.hosts.gpus
+    for per_cell in range(1, min(radix, gpus) + 1):
+        for columns in range(1, min(radix // (per_cell + 1), -(-gpus // per_cell)) + 1):
+            frame = replace(bare, columns=columns, per_cell=per_cell)
+            if frame.rows * (per_cell + 1) <= radix:
+                yield frame
+                if bare.hosts.rails > 1:
+                    yield replace(frame, by_rail=True)
+
+
+def _shares(traffic: Traffic, phase: Phase, part: Component, row: Ints, column: Ints) -> tuple[float, float, float]:
+    """Parts of a component's traffic that go to another cell of the row, of the column, and elsewhere.
+
+    `any` counts like an all-to-all: the shifts inside a group are permutations, and on average they are one.
+    """
+    unit = traffic.hb_domain if phase.across == "rail" else 1
+    gpu = np.arange(phase.first_gpu, phase.first_gpu + phase.gpus)
+    place, inside = (gpu - phase.first_gpu) // unit, gpu % unit
+    if part.pattern in ("any", "all-to-all"):
+        period = part.stride * part.size
+        group = (place // period * part.stride + place % part.stride) * unit + inside
+        return _group_shares(group, row[gpu], column[gpu], part.size)
+    digit = place // part.stride % part.size
+    target = (digit + part.by) % part.size if part.pattern == "shift" else digit ^ part.by
+    peer = gpu + (target - digit) * part.stride * unit
+    same_row, same_column = row[gpu] == row[peer], column[gpu] == column[peer]
+    in_row, in_column = (same_row & ~same_column).mean(), (same_column & ~same_row).mean()
+    return float(in_row), float(in_column), float((~same_row & ~same_column).mean())
+
+
+def _group_shares(group: Ints, row: Ints, column: Ints, size: int) -> tuple[float, float, float]:
+    def together(*keys: Ints) -> float:
+        """The mean number of members of a GPU's group that share these keys with it, itself included."""
+        packed = group
+        for key in keys:
+            packed = packed * (int(key.max()) + 1) + key
+        counts = np.unique(packed, return_counts=True)[1]
+        return float((counts * counts).sum()) / len(group)
+
+    cell, in_row, in_column = together(row, column), together(row), together(column)
+    others = max(size - 1, 1)
+    return (in_row - cell) / others, (in_column - cell) / others, (size - in_row - in_column + cell) / others
