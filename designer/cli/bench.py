@@ -179,8 +179,8 @@ def _report(rows: "Sequence[FolderRow]") -> list[Any]:
     from rich.text import Text
 
     from designer.cli.console import printable, table
-    from designer.cli.design_report import percent
     from designer.formulation.design_folder import SINGLE_LINK
+    from designer.report.words import percent
 
     right = (2, 3, 4, 5, 7)
     headings = ("instance", "survives", "cost", "bound", "gap", "known", "verdict", "time", "method", "solver")

@@ -43,7 +43,7 @@ def _sections(catalog: "Catalog") -> dict[str, dict[str, Any]]:
 def list_components(layers: Layers = None, as_json: Json = False) -> None:
     """List the components of a catalog."""
     from designer.cli.console import printable, render, table, write_json, write_out
-    from designer.cli.design_report import money
+    from designer.report.words import money
 
     sections = _sections(_load(layers))
     if as_json:

@@ -80,7 +80,8 @@ def _report(optimum: "Design", rows: "list[Alternative]") -> "list[Any]":
     from rich.text import Text
 
     from designer.cli.console import printable, table
-    from designer.cli.design_report import MEETS, facts, money, percent, status_words
+    from designer.cli.design_report import facts
+    from designer.report.words import MEETS, money, percent, status_words
 
     right = (2, 3, 4, 5, 6, 7, 9)
     result = table(
@@ -110,9 +111,10 @@ def _report(optimum: "Design", rows: "list[Alternative]") -> "list[Any]":
             "+" if item.pareto else "",
             style="bold" if row.template == "optimum" else None,
         )
+    status = status_words(optimum.status, optimum.provenance.termination, optimum.gap, optimum.bound_cents)
     return [
         Text(printable(optimum.name), style="bold"),
-        facts(iter([("optimum", status_words(optimum)), ("searched", optimum.searched)])),
+        facts(iter([("optimum", status), ("searched", optimum.searched)])),
         Text(""),
         result,
         Text(

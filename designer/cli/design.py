@@ -124,7 +124,7 @@ def design(
 
 def _why_not_done(result: "Design", code: int) -> str:
     if code == NOT_MET and result.certificate is not None:
-        from designer.cli.certificate_report import shortfalls
+        from designer.report.words import shortfalls
 
         lines = [f"  - {line}" for line in shortfalls(result.certificate)]
         return "\n".join(["the certificate falls short of the requirements:", *lines])

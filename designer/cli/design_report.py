@@ -8,37 +8,30 @@ from typing import Any
 import numpy as np
 
 from designer.certify.certificate import Certificate
-from designer.cli.certificate_report import (
-    availability_words,
-    failures_table,
-    phases_table,
-    relay_words,
-    structure_words,
-)
+from designer.cli.certificate_report import failures_table, phases_table
 from designer.cli.console import printable, table
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
 from designer.fabric.fabric import LEAF, Fabric
 from designer.fabric.shape import ClosShape
-from designer.result import Design, FamilyResult
-from designer.units import usd
+from designer.report.words import (
+    MEETS,
+    any_shape_words,
+    availability_words,
+    beside_words,
+    money,
+    percent,
+    relay_words,
+    status_words,
+    structure_words,
+)
+from designer.result import Design
 from designer.workload.cuts import CutFunction
 from designer.workload.traffic import Phase, Traffic
 
 MOST_FAILURES = 8
 MOST_RUNS = 6
 MOST_SWITCHES = 40
-MEETS = {True: "yes", False: "no", None: "not judged"}
-
-
-def money(amount_cents: int) -> str:
-    """An amount in whole USD, cents where they are not zero."""
-    return f"${usd(amount_cents):,.0f}" if amount_cents % 100 == 0 else f"${usd(amount_cents):,.2f}"
-
-
-def percent(part: float, digits: int = 1) -> str:
-    """A part as percent."""
-    return f"{100 * part:.{digits}f} %"
 
 
 def design_report(design: Design) -> Iterator[Any]:
@@ -88,55 +81,19 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
     if bill.energy_cents:
         energy = design.instance.energy
         yield "", f"{money(bill.capex_cents)} purchase, {money(bill.energy_cents)} energy over {energy.years:g} years"
-    yield "status", status_words(design)
+    yield "status", status_words(design.status, design.provenance.termination, design.gap, design.bound_cents)
     yield "searched", design.searched
     for found in design.families:
         if found.family != design.family:
-            yield "beside it", beside_words(found)
+            words = beside_words(found.searched, found.cost_cents, found.bound_cents, found.termination)
+            yield "beside it", words
     if design.any_topology_bound_cents is not None:
-        yield "any shape", any_shape_words(design, design.any_topology_bound_cents)
+        yield "any shape", any_shape_words(design.cost_cents, design.any_topology_bound_cents)
     yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
     if bill.assumed_cents:
         part = percent(bill.assumed_cents / bill.capex_cents)
         yield "assumed", f"{money(bill.assumed_cents)} of the purchase ({part}) rest on assumed prices, marked *"
     yield "solved", f"in {design.provenance.wall_s:.1f} s by {design.provenance.solver}"
-
-
-def status_words(design: Design) -> str:
-    """Optimal, or the gap and the bound."""
-    if design.status == "optimal":
-        return "optimal: proven that no network of those searched costs less"
-    reason = {
-        "gap": "within the gap asked for",
-        "time_limit": "stopped by the time limit",
-        "interrupted": "interrupted",
-        "size_limit": "cheaper ones may have more switches than are looked at",
-        "template": "a template beyond the networks searched",
-    }.get(design.provenance.termination, design.provenance.termination)
-    if not design.bound_cents:
-        return f"{design.status}, {reason}: nothing is proven yet of what the optimum costs"
-    return (
-        f"{design.status}, {reason}: gap {percent(design.gap, 2)}, "
-        f"as no network of those searched costs less than {money(design.bound_cents)}"
-    )
-
-
-def any_shape_words(design: Design, bound_cents: int) -> str:
-    """How far the design is from what any network of these switches costs, the ones not searched included."""
-    gap = (design.cost_cents - bound_cents) / design.cost_cents if design.cost_cents else 0.0
-    return f"no network of these switches costs less than {money(bound_cents)}, whatever its shape: gap {percent(gap)}"
-
-
-def beside_words(found: FamilyResult) -> str:
-    """What the search of another family came to."""
-    what = found.searched.split(":")[0].split(" of ")[0]
-    if found.cost_cents is not None:
-        return f"{what}: {money(found.cost_cents)} at best"
-    if found.bound_cents is None:
-        return f"{what}: none meets the requirements"
-    if found.termination == "optimal":
-        return f"{what}: none is cheaper"
-    return f"{what}: none cheaper was found; none costs less than {money(found.bound_cents)}"
 
 
 def network_words(design: Design) -> Iterator[tuple[str, str]]:

@@ -43,14 +43,9 @@ def verify(
 def _parts(result: "Verification") -> "list[Any]":
     from rich.text import Text
 
-    from designer.cli.certificate_report import (
-        availability_words,
-        failures_table,
-        phases_table,
-        relay_words,
-        structure_table,
-    )
+    from designer.cli.certificate_report import failures_table, phases_table, structure_table
     from designer.cli.console import printable
+    from designer.report.words import availability_words, relay_words
 
     name, certificate = printable(result.file.record.name), result.certificate
     verdict = "holds" if result.ok else f"does not hold: {len(result.findings)} findings"
