@@ -5,7 +5,7 @@ network carries a demand is a plain linear program on it, one for each permutati
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import permutations, product
 
@@ -131,30 +131,30 @@ def stands(problem: PlacementProblem, placement: Placement) -> bool:
     return True
 
 
-def placements(problem: PlacementProblem, most_links: int) -> Iterator[Placement]:
-    """Every placement with at most so many links between any two switches, of each kind."""
-    pairs = [(pair, len(kinds)) for pair, kinds in problem.link_kinds.items() if kinds]
+def placements(
+    problem: PlacementProblem, most_links: int, standing: Sequence[int] | None = None
+) -> Iterator[Placement]:
+    """Every placement with at most so many links of each kind between two switches, or those of blocks that stand."""
+    pairs = [(pair, kinds) for pair, kinds in problem.link_kinds.items() if kinds]
+    choices = [list(product(*(range(0, most_links + 1, kind.bundle) for kind in kinds))) for _, kinds in pairs]
     wirings = [
         {pair: counts for (pair, _), counts in zip(pairs, chosen, strict=True) if any(counts)}
-        for chosen in product(
-            *(
-                product(*(range(0, most_links + 1, kind.bundle) for kind in problem.link_kinds[pair]))
-                for pair, _ in pairs
-            )
-        )
+        for chosen in product(*choices)
     ]
-    for homes in product(range(len(problem.slots)), repeat=len(problem.blocks)):
+    everywhere = product(range(len(problem.slots)), repeat=len(problem.blocks))
+    for homes in everywhere if standing is None else [tuple(standing)]:
         for links in wirings:
             yield Placement(np.array(homes), links)
 
 
-def cheapest_cents(problem: PlacementProblem, most_links: int) -> Fraction | None:
+def cheapest_cents(
+    problem: PlacementProblem, most_links: int, standing: Sequence[int] | None = None
+) -> Fraction | None:
     """The least cost of a placement that carries everything; None where there is none."""
     priced = [
         (cost, number, placement)
-        for number, placement in enumerate(placements(problem, most_links))
+        for number, placement in enumerate(placements(problem, most_links, standing))
         if (cost := cost_cents(problem, placement)) is not None
     ]
-    return next(
-        (cost for cost, _, placement in sorted(priced, key=lambda item: item[:2]) if stands(problem, placement)), None
-    )
+    cheapest_first = sorted(priced, key=lambda item: item[:2])
+    return next((cost for cost, _, placement in cheapest_first if stands(problem, placement)), None)
