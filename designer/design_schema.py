@@ -164,6 +164,17 @@ class FabricRecord(Record):
     )
 
 
+class FamilyRecord(Record):
+    """What the search of one family of networks came to."""
+
+    family: str
+    searched: str
+    cost_usd: Usd | None = Field(description="of its best network; null where none was found")
+    lower_bound_usd: Usd | None = Field(description="null where the family has no network that meets the requirements")
+    termination: str
+    solver: str
+
+
 class ProvenanceRecord(Record):
     """How the design came about."""
 
@@ -270,6 +281,9 @@ class DesignFile(Record):
     lower_bound_usd: Usd = Field(description="no network of `searched` costs less")
     gap: Part = Field(description="(cost - lower bound) / cost")
     searched: str = Field(description="the set of networks that the bound speaks of")
+    families: list[FamilyRecord] = Field(
+        default_factory=list[FamilyRecord], description="each family that was searched, the one of the design included"
+    )
     any_topology_bound_usd: Usd | None = Field(
         description="no network of the catalog's switches of any shape costs less"
     )
