@@ -121,7 +121,7 @@ TINY = [
 def test_no_network_of_a_profile_costs_less_than_its_bound(ports: int, gpus: int, pattern: str, floor: float) -> None:
     """Every multigraph of up to four switches; and the cheapest of all is what the search finds and proves.
 
-    Permutations may each be routed by themselves here; the search, which has one routing for all, may not go below that.
+    Here permutations may each be routed by themselves; the search, which has one routing for all, costs no less.
     """
     _, ends = alike(ports, gpus, pattern, floor)
     search, best = ProfileSearch(ends), math.inf
