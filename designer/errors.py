@@ -56,6 +56,10 @@ class OutputError(InputError):
         super().__init__([Problem(str(path), None, "", reason, "a path in an existing folder that can be written")])
 
 
+class ExportError(InputError):
+    """A design that a format cannot express, names that do not tell its devices apart, or a missing extra."""
+
+
 @dataclass(frozen=True)
 class Remedy:
     """A single change of the requirements after which a design exists."""

@@ -5,7 +5,9 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Generator
 from pathlib import Path
+from typing import BinaryIO
 
 from designer.errors import OutputError
 
@@ -41,12 +43,23 @@ def write_bytes_atomically(path: Path | str, content: bytes) -> None:
     Raises:
         OutputError: the file cannot be written; nothing is left behind.
     """
+    with written_atomically(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def written_atomically(path: Path | str) -> Generator[BinaryIO]:
+    """A file to write piece by piece, for content that would fill the memory; `path` holds it all once this ends well.
+
+    Raises:
+        OutputError: the file cannot be written; nothing is left behind.
+    """
     target = _target(path)
     temporary: Path | None = None
     try:
         descriptor, temporary = _create_beside(target)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)  # noqa: PTH105 - the one call whose atomicity POSIX promises, by its own name
