@@ -15,6 +15,7 @@ import pytest
 
 from designer import load_instance
 from designer.instance import schema
+from designer.study.study_file import load_study
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -113,6 +114,13 @@ def test_the_instance_in_the_readme_loads(tmp_path: Path) -> None:
     path = tmp_path / "my-cluster.yaml"
     path.write_text(README.read_text(encoding="utf-8").split("```yaml\nname:")[1].split("```")[0].join(["name:", ""]))
     assert load_instance(path).cluster.gpus == 1024
+
+
+def test_the_study_in_the_readme_loads(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    (tmp_path / "instances").symlink_to(ROOT / "instances")
+    path.write_text(README.read_text(encoding="utf-8").split("```yaml\nbase:")[1].split("```")[0].join(["base:", ""]))
+    assert len(load_study(path).plan.points) == 6
 
 
 def test_the_table_names_every_field_of_an_instance() -> None:
