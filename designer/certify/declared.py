@@ -14,8 +14,8 @@ from designer.costing.pricing import Pricing
 from designer.design_schema import BillLineRecord
 from designer.errors import CatalogError, InputError
 from designer.fabric.fabric import HOST, LEAF_LEAF, LEAF_SPINE, SPINE_CORE, Fabric
-from designer.fabric.pairs import worst_leaf_pair
 from designer.fabric.grid import ROW_HOST_M
+from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.instance import Instance
 from designer.instance.load import instance_from_document
 from designer.instance.schema import InstanceFile, JobSection

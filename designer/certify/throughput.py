@@ -12,6 +12,7 @@ from itertools import islice, product
 import numpy as np
 
 from designer.certify.certificate import EXACT, Interval, PhaseResult
+from designer.certify.crossing_routes import grid_throughput
 from designer.certify.demand import (
     Demand,
     GroupDemand,
@@ -40,6 +41,7 @@ from designer.workload.traffic import Phase, Step, Traffic
 
 POLICIES = ("single-relay", "spread")
 TOGETHER = "jobs at once"
+TIGHT = 1e-12
 MAX_COMBINATIONS = 1024
 MAX_EVEN_NODES = 64
 MAX_PLAIN_ECMP = 5_000_000  # destinations times arcs
@@ -81,12 +83,15 @@ class Judge:
             plain = ecmp_throughput(problem, apart_orbits(problem))
             if plain is not None and plain >= problem.most:
                 return Bounds(problem.most, problem.most, problem.most, "even split")
+        grid = grid_throughput(problem)
+        if grid is not None and grid.crossing >= problem.most * (1 - TIGHT):
+            return Bounds(problem.most, problem.most, grid.ecmp, "crossing routes")
         orbits = SymmetryFinder(problem).find()
         ecmp = ecmp_throughput(problem, orbits)
         try:
             exact = exact_throughput(problem, orbits)
         except TooLargeError:
-            return _loose(problem, ecmp)
+            return _loose(problem, max(ecmp or 0.0, 0.0 if grid is None else grid.crossing), ecmp)
         return Bounds(float(exact.checked), float(max(exact.value, exact.checked)), ecmp, "symmetric flow")
 
     def hose(self, problem: FlowProblem) -> Bounds:
@@ -134,12 +139,12 @@ class Judge:
         return None if ecmp is None else min(ecmp, upper)
 
 
-def _loose(problem: FlowProblem, ecmp: float | None) -> Bounds:
+def _loose(problem: FlowProblem, lower: float, ecmp: float | None) -> Bounds:
     try:
         upper = upper_bound(problem)
     except TooLargeError:
         upper = problem.most
-    return Bounds(min(ecmp or 0.0, upper), upper, ecmp, "colours and ECMP")
+    return Bounds(min(lower, upper), upper, ecmp, "colours and given routes")
 
 
 def _two_legs(problem: FlowProblem) -> float:
