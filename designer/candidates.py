@@ -9,22 +9,27 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from designer.certify.certificate import EXACT
+from designer.certify.run import certify_throughput
+from designer.certify.throughput import Judge, certify_phases
 from designer.comparison import Compared, TemplateDesign
 from designer.costing.bill import Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing, cost_parts
 from designer.errors import DesignerError
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric
-from designer.fabric.grid import GridShape, build_grid
+from designer.fabric.grid import build_grid
 from designer.fabric.placed import build_placement
 from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import ClosSearch, Limits
+from designer.formulation.grid import GridSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
 from designer.instance.instance import Instance
 from designer.workload.traffic import Traffic
 
-CLOS, PLACEMENT = "clos", "link-placement"
+CLOS, GRID, PLACEMENT = "clos", "grid", "link-placement"
+GRID_WORDS = "grids: row and column switches of one model in a complete bipartite graph, two NIC ports a GPU"
 CLOS_WORDS = "Clos networks of one switch model and mode per tier"
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
 BESIDE_S = 5.0  # how long, where the user sets no limit
@@ -71,8 +76,8 @@ class Candidate:
 def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traffic) -> tuple[str, ...]:
     """The families to search: those asked for, else those that suit the instance.
 
-    Link placement alone where servers differ; both where switches are there already or the cluster is small and the
-    search section pins no part of a Clos.
+    Link placement alone where servers differ; beside others where switches are there already or the cluster is small
+    and the search section pins no part of a Clos. Grids where NICs have two ports.
     """
     chosen = asked or (tuple(instance.search.families) if instance.search.families is not None else None)
     cluster, search = instance.cluster, instance.search
@@ -80,13 +85,15 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
         return chosen
     if cluster.irregular:
         return (PLACEMENT,)
+    two_ports = any(mode.ports == 2 for mode in cluster.nic.modes)
+    shaped = (CLOS, GRID) if two_ports and not cluster.existing and not cluster.management_ports else (CLOS,)
     if inapplicable(instance, traffic) is not None:
-        return (CLOS,)
+        return shaped
     pinned = search.leaf.down is not None or search.leaf.up is not None or search.max_tiers < 3
     adaptive = instance.requirements.routing == "adaptive"
     if cluster.existing or (cluster.gpus <= SMALL_GPUS and not pinned and adaptive):
-        return (CLOS, PLACEMENT)
-    return (CLOS,)
+        return (*shaped, PLACEMENT)
+    return shaped
 
 
 def clos_candidate(
@@ -177,23 +184,56 @@ def placement_candidate(
     )
 
 
-def zcube_candidate(
-    instance: Instance, pricing: Pricing, known: list[TemplateDesign], below_cents: float
-) -> Candidate | None:
-    """The ZCube template where it is cheaper: links between any switches too, with the ports of a NIC on two of them.
+def grid_candidate(
+    instance: Instance,
+    traffic: Traffic,
+    pricing: Pricing,
+    media: MediaFinder,
+    below_cents: float,
+    limits: Limits,
+    report: Report,
+) -> Candidate:
+    """The cheapest grid that costs less than `below_cents` and is certified: propose, certify, cut, propose again.
 
-    Nothing is proven of such networks but the bound for any network.
+    The certificate decides of each proposal whether it carries the floors, and stands the failures asked for. Where it
+    leaves that open, the bound stays at what that grid costs.
     """
-    best = min(
-        (item for item in known if isinstance(item.shape, GridShape)), key=lambda item: item.cost_cents, default=None
-    )
-    if best is None or best.media is None or not isinstance(best.shape, GridShape) or best.cost_cents >= below_cents:
-        return None
-    fabric = build_grid(best.shape, best.media)
-    bill = _priced(instance, pricing, fabric, best.cost_cents)
-    compared = Compared(bill.total_cents, bill_parts(bill), fabric.counts(), None, None)
-    words = "link placements with the ports of a NIC on different switches: the ZCube template, the only one looked at"
-    return Candidate(PLACEMENT, words, "template", Drawn(None, fabric, bill, compared), 0.0, "template")
+    began, solver = time.monotonic(), "enumeration and certificate"
+    search = GridSearch(instance, traffic, pricing, media)
+    open_bound, termination = math.inf, "optimal"
+    while (priced := search.cheapest()) is not None and priced.cents < below_cents:
+        report(None if math.isinf(below_cents) else int(below_cents), int(min(priced.cents, open_bound)))
+        if time.monotonic() - began > limits.time_limit_s or limits.should_stop():
+            termination = "interrupted" if limits.should_stop() else "time_limit"
+            return Candidate(GRID, GRID_WORDS, solver, None, min(priced.cents, open_bound), termination)
+        fabric = build_grid(priced.shape, priced.media)
+        carried = _certified(fabric, instance, traffic)
+        if carried:
+            bill = _priced(instance, pricing, fabric, priced.cents)
+            drawn = Drawn(None, fabric, bill, Compared(bill.total_cents, priced.parts, fabric.counts(), None, None))
+            bound = min(open_bound, bill.total_cents)
+            return Candidate(GRID, GRID_WORDS, solver, drawn, bound, "optimal" if bound >= priced.cents else "open")
+        if carried is None:
+            open_bound, termination = min(open_bound, priced.cents), "open"
+        search.refuse()
+    if priced is not None:
+        open_bound = min(open_bound, priced.cents)
+    return Candidate(GRID, GRID_WORDS, solver, None, open_bound, termination if priced is None else "optimal")
+
+
+def _certified(fabric: Fabric, instance: Instance, traffic: Traffic) -> bool | None:
+    """Whether a network carries the floors and stands the failures asked for; None where its bounds leave that open."""
+    judge, scale_up_gbps = Judge(), instance.cluster.scale_up_gbps
+    phases = certify_phases(fabric, traffic, instance.requirements, judge, scale_up_gbps)
+    if not all(phase.met for phase in phases):
+        return None if all(phase.met or phase.interval.upper >= phase.required - EXACT for phase in phases) else False
+    if not instance.requirements.survive:
+        return True
+    failures = certify_throughput(fabric, traffic, instance.requirements, scale_up_gbps)[1]
+    short = [failure for failure in failures if not failure.met]
+    if not short:
+        return True
+    return None if all(item.upper >= (item.required or 0.0) - EXACT for item in short) else False
 
 
 def bill_parts(bill: Bill) -> dict[str, int]:

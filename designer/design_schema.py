@@ -303,7 +303,7 @@ class DesignFile(Record):
     catalog: dict[str, Any]
     provenance: ProvenanceRecord
     fabric: FabricRecord
-    family: Literal["clos", "link-placement"] = Field(
+    family: Literal["clos", "grid", "link-placement"] = Field(
         "clos", description="clos: tiers, pods, rails and planes; link-placement: any links between switches"
     )
     certificate: CertificateRecord | None = Field(description="null where the checks were not finished")

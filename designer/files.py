@@ -2,12 +2,13 @@
 
 import contextlib
 import errno
+import io
 import os
 import secrets
 import stat
 from collections.abc import Generator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 from designer.errors import OutputError
 
@@ -30,11 +31,8 @@ def write_text_atomically(path: Path | str, text: str) -> None:
     Raises:
         OutputError: the file cannot be written; nothing is left behind.
     """
-    try:
-        content = text.encode()
-    except UnicodeEncodeError as error:
-        raise OutputError(path, "the text holds characters that UTF-8 cannot express") from error
-    write_bytes_atomically(path, content)
+    with text_written_atomically(path) as file:
+        file.write(text)
 
 
 def write_bytes_atomically(path: Path | str, content: bytes) -> None:
@@ -43,13 +41,29 @@ def write_bytes_atomically(path: Path | str, content: bytes) -> None:
     Raises:
         OutputError: the file cannot be written; nothing is left behind.
     """
-    with written_atomically(path) as file:
+    with bytes_written_atomically(path) as file:
         file.write(content)
 
 
 @contextlib.contextmanager
-def written_atomically(path: Path | str) -> Generator[BinaryIO]:
-    """A file to write piece by piece, for content that would fill the memory; `path` holds it all once this ends well.
+def text_written_atomically(path: Path | str) -> Generator[TextIO]:
+    """A UTF-8 file to write piece by piece, line ends as they are; once the block ends well, `path` holds all of it.
+
+    Raises:
+        OutputError: the file cannot be written; nothing is left behind.
+    """
+    try:
+        with bytes_written_atomically(path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+            yield text
+            text.detach()
+    except UnicodeEncodeError as error:
+        raise OutputError(path, "the text holds characters that UTF-8 cannot express") from error
+
+
+@contextlib.contextmanager
+def bytes_written_atomically(path: Path | str) -> Generator[BinaryIO]:
+    """A file of bytes to write piece by piece, like `text_written_atomically`.
 
     Raises:
         OutputError: the file cannot be written; nothing is left behind.
@@ -70,6 +84,23 @@ def written_atomically(path: Path | str) -> Generator[BinaryIO]:
         if temporary is not None:  # an interrupt, too, must leave nothing behind
             with contextlib.suppress(OSError):
                 temporary.unlink()
+
+
+def make_folder(path: Path | str) -> None:
+    """Make sure that `path` is a folder; the one above it must exist.
+
+    Raises:
+        OutputError: it is none and cannot be made one.
+    """
+    target = Path(path)
+    try:
+        target.mkdir(exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(path, "a file, not a folder") from error
+    except ValueError as error:  # a NUL character in the name
+        raise OutputError(path, "the path holds a character that no file name may have") from error
+    except OSError as error:
+        raise OutputError(path, _reason(target, error)) from error
 
 
 def check_writable(path: Path | str) -> None:

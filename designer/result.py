@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from designer.candidates import CLOS, PLACEMENT, Drawn
+from designer.candidates import Drawn
 from designer.catalog import catalog_document
 from designer.certify.certificate import Certificate
 from designer.comparison import ComparisonRow
@@ -97,6 +97,7 @@ class Design:
         traffic: Traffic,
         drawn: Drawn,
         bound_cents: int,
+        family: str,
         searched: str,
         families: tuple[FamilyResult, ...],
         comparison: list[ComparisonRow],
@@ -123,7 +124,7 @@ class Design:
             worst_leaf_pair(fabric),
             provenance,
             instance,
-            PLACEMENT if drawn.shape is None else CLOS,
+            family,
             families,
             drawn.shape,
         )

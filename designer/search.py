@@ -9,13 +9,14 @@ from typing import Any
 
 from designer.candidates import (
     CLOS,
+    GRID,
     PLACEMENT,
     Candidate,
     SearchError,
     clos_candidate,
     families_of,
+    grid_candidate,
     placement_candidate,
-    zcube_candidate,
 )
 from designer.certify.read_design import design_from_document
 from designer.certify.verify import certificate_of, routing_of, structure_of, throughput_of
@@ -131,6 +132,11 @@ def _candidates(
     if CLOS in families:
         limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
         found.append(clos_candidate(instance, traffic, pricing, media, known, limits, report))
+    if GRID in families and not options.should_stop():
+        below = min((item.cost_cents for item in found), default=math.inf)
+        left = max(0.0, options.time_limit_s - (time.monotonic() - started))
+        limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
+        found.append(grid_candidate(instance, traffic, pricing, media, below, limits, report))
     if PLACEMENT in families and not options.should_stop():
         below = min((item.cost_cents for item in found), default=math.inf)
         any_cents = any_bound(instance, traffic, pricing, media) or 0
@@ -138,9 +144,6 @@ def _candidates(
             left = max(0.0, options.time_limit_s - (time.monotonic() - started))
             limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
             found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report, options.solver))
-            below = min(item.cost_cents for item in found)
-            template = zcube_candidate(instance, pricing, known, below)
-            found += [template] if template is not None else []
     return found
 
 
@@ -223,13 +226,13 @@ def _design(
         for item in found
     )
     rows = comparison_rows(traffic, drawn.compared, known)
-    result = Design.of(instance, traffic, drawn, bound, chosen.words, families, rows, provenance)
+    result = Design.of(instance, traffic, drawn, bound, chosen.family, chosen.words, families, rows, provenance)
     return replace(result, any_topology_bound_cents=any_cents, routing=_routes(chosen, drawn.fabric, traffic))
 
 
 def _routes(chosen: Candidate, fabric: Fabric, traffic: Traffic) -> dict[str, Any] | None:
     """Routes for a network without a shape, where even splitting over shortest paths may carry less than there is."""
-    if chosen.family != PLACEMENT:
+    if chosen.family == CLOS:
         return None
     try:
         return routing_document(route(fabric, traffic))

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from designer.certify.read_design import DesignFile
-from designer.certify.structure import PLACEMENT
+from designer.certify.structure import CLOS
 from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materials
 from designer.costing.pricing import Pricing
 from designer.design_schema import BillLineRecord
@@ -180,7 +180,7 @@ def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]
     one network, some of the switches may stand beside the servers.
     """
     fabric, classes = file.fabric, file.fabric.link_class()
-    if (classes == LEAF_LEAF).any() and file.family != PLACEMENT:
+    if (classes == LEAF_LEAF).any() and file.family == CLOS:
         return
     cabling = stated.cabling
     for name, link_class, length_m in (

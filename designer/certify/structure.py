@@ -17,7 +17,7 @@ from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.instance import Cluster
 
-PLACEMENT = "link-placement"
+CLOS = "clos"
 
 
 def check_structure(
@@ -27,12 +27,12 @@ def check_structure(
     declared: Mapping[str, int],
     *,
     symmetric_uplinks: bool = True,
-    family: str = "clos",
+    family: str = CLOS,
 ) -> Structure:
     """Every structural check of a fabric whose columns are in range.
 
     `declared` are counts that the recount must equal, by the names of `Fabric.counts`; others are left alone. A fabric
-    of the family "link-placement" has no tiers, rails and planes to keep to.
+    of another family than "clos" has no tiers, rails and planes to keep to.
     """
     ends = Ends(fabric)
     ports = nic_ports(fabric, cluster)
@@ -41,7 +41,7 @@ def check_structure(
         *port_checks(fabric, catalog, ends),
         *ports.checks,
         *cabling_checks(fabric, catalog, cluster, ends, ports),
-        *(placement_checks(wiring, catalog, cluster) if family == PLACEMENT else wiring.checks()),
+        *(placement_checks(wiring, catalog, cluster) if family != CLOS else wiring.checks()),
         Check.of("counts", _counts(fabric, cluster, ports, declared)),
     ]
     if fabric.owned:

@@ -133,8 +133,8 @@ def _why_not_done(result: "Design", code: int) -> str:
         missing = "; it has no certificate" if result.certificate is None else ""
         return f"interrupted after the search: this design is {proven}{missing}"
     what = "interrupted" if code == INTERRUPTED else "the time limit was hit"
-    if result.provenance.termination == "template":
-        what = "networks of this kind are not searched"
+    if result.provenance.termination == "open":
+        what = "the certificate leaves cheaper networks open"
     elif result.provenance.termination == "size_limit":
         what = "networks of more switches are not searched"
     missing = "; it has no certificate" if result.certificate is None else ""

@@ -5,6 +5,7 @@ alone, so that equal designs give equal names, and port n of a switch has the sa
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +21,7 @@ from designer.fabric.fabric import GPU, HOST, LEAF, MANAGEMENT, Column, Fabric
 
 ROLES = ("server", "management", "leaf", "spine", "core")
 SERVER = GPU
+CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,13 @@ class Plan:
         device = np.where(host, self.b.device, self.a.device)
         cage, lane = np.where(host, links.b_cage, links.a_cage), np.where(host, links.b_lane, links.a_lane)
         return np.lexsort((lane, cage, device, self.fabric.link_class()))
+
+    def rows(self, *columns: Column) -> Iterator[tuple[int, ...]]:
+        """Columns of the links, row by row in the order of lists; a part at a time, as there may be a million."""
+        for start in range(0, len(self.order), CHUNK):
+            part = self.order[start : start + CHUNK]
+            lists: list[list[int]] = [column[part].tolist() for column in columns]
+            yield from zip(*lists, strict=True)
 
     @cached_property
     def ports_of_model(self) -> list[int]:

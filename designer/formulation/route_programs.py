@@ -285,5 +285,5 @@ def worst_loads(members: Members, shares: Mapping[int, Mapping[Ends, float]]) ->
 
 
 def _solution(model: LinearModel) -> Floats | None:
-    report = HighsSolver().solve(model, SolveLimits())
+    report = HighsSolver(linear="ipm").solve(model, SolveLimits())
     return report.values if report.termination == "optimal" else None

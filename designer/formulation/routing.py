@@ -5,8 +5,9 @@ more, that is it; else linear programs look for more, over paths of no, of one a
 necessary, as far as their size allows.
 """
 
-from collections.abc import Iterator
-from itertools import pairwise
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from designer.workload.traffic import Traffic
 
 MAX_SWITCHES = 64
 MAX_FLOWS = 40_000
-MAX_STATIC = 24_000  # flows and worst-case rows of `any`
+MAX_STATIC = 30_000  # flows and worst-case rows of `any`
+MAX_LEGS = 400  # pairs that send over intermediate switches
 CLOSE = 1e-7
 
 
@@ -72,7 +74,7 @@ def best_routes(problem: RouteProblem) -> tuple[Routes, float]:
     value = carried(problem, best)
     enough = min(1.0, problem.most, node_cut(problem))
     size = 0
-    for detour in (0, 1, problem.nodes):
+    for detour in (0, 1, 2, problem.nodes):
         if value >= enough * (1 - CLOSE):
             break
         program = StaticFlow if problem.hoses else ConcurrentFlow
@@ -86,7 +88,41 @@ def best_routes(problem: RouteProblem) -> tuple[Routes, float]:
         reached = 0.0 if routes is None else carried(problem, routes)
         if routes is not None and reached > value * (1 + CLOSE):
             best, value = routes, reached
+    if problem.hoses and value < enough * (1 - CLOSE) and len(problem.pairs) <= MAX_LEGS:
+        routes = two_legs(problem)
+        reached = carried(problem, routes)
+        if reached > value * (1 + CLOSE):
+            best, value = routes, reached
     return best, value
+
+
+def two_legs(problem: RouteProblem) -> Routes:
+    """Every pair sends over all members of its `any` groups, there and on as an all-to-all would (Valiant, 1982).
+
+    Pairs of fixed rates go as they would beside that all-to-all. What comes by the same switch twice is cut short.
+    """
+    rates = dict(problem.rates)
+    weight: dict[Ends, dict[int, float]] = {}
+    for members, gbps in problem.hoses:
+        total = sum(many for _, many in members)
+        for (one, many), (other, more) in permutations(members, 2):
+            rates[one, other] = rates.get((one, other), 0.0) + 2 * gbps * many * more / total
+            over = weight.setdefault((one, other), {})
+            for via, there in members:
+                over[via] = over.get(via, 0.0) + gbps * there
+    legs, _ = best_routes(replace(problem, rates=rates, hoses=()))
+    return {ends: _over(ends, weight[ends], legs) if ends in weight else legs[ends] for ends in problem.pairs}
+
+
+def _over(ends: Ends, weight: Mapping[int, float], legs: Routes) -> Weighted:
+    flow: dict[Ends, float] = {}
+    total = sum(weight.values())
+    for via, part in weight.items():
+        for leg in {(ends[0], via), (via, ends[1])} & legs.keys():
+            for hop, share in _hops(legs[leg]):
+                flow[hop] = flow.get(hop, 0.0) + share * part / total
+    tail, head = (np.array([hop[side] for hop in flow], dtype=np.int64) for side in range(2))
+    return flow_paths(tail, head, flow.values(), ends[0], {ends[1]: 1.0})[ends[1]]
 
 
 def node_cut(problem: RouteProblem) -> float:

@@ -182,9 +182,13 @@ class Solver(Protocol):
 
 @dataclass(frozen=True)
 class HighsSolver:
-    """HiGHS from arrays: takes starts, reports progress, can be interrupted."""
+    """HiGHS from arrays: takes starts, reports progress, can be interrupted.
+
+    `linear` is its method for linear programs: simplex, ipm (interior point, for flows), or choose.
+    """
 
     name: str = "highs"
+    linear: str = "choose"
 
     def solve(
         self, model: LinearModel, limits: SolveLimits, start: Floats | None = None, progress: Progress | None = None
@@ -202,6 +206,7 @@ class HighsSolver:
             raise SolverError(f"HiGHS does not accept a model of {model.columns} columns and {model.rows} rows")
         options = {
             "threads": 1,
+            "solver": self.linear,
             "random_seed": limits.seed,
             "mip_rel_gap": limits.gap,
             "mip_abs_gap": FEASIBILITY,

@@ -203,11 +203,11 @@ class LeafSection(Section):
 class SearchSection(Section):
     """Which networks are looked at."""
 
-    families: list[Literal["clos", "link-placement"]] | None = Field(
+    families: list[Literal["clos", "grid", "link-placement"]] | None = Field(
         None,
         min_length=1,
-        description="kinds of networks; default: clos, and link-placement where servers differ, switches are there "
-        "already, or the cluster has at most 128 GPUs",
+        description="kinds of networks; default: clos, grid where NICs have two ports, and link-placement where "
+        "servers differ, switches are there already, or the cluster has at most 128 GPUs",
     )
     planes: list[Annotated[int, Field(ge=1, le=64)]] | None = Field(
         None, min_length=1, description="numbers of planes to try; default: all that the NIC offers"
