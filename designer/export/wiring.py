@@ -1,0 +1,97 @@
+"""The wiring plan, one row for each link: both ends, modules, length, cable and label.
+
+A cable with several lanes has a row for each lane, all with its number. Racks are empty where no floor plan is known.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from designer.export.cabling import cable_id, cabling_of
+from designer.export.plan import Plan
+from designer.export.table import Cell, write_csv, write_xlsx
+from designer.fabric.fabric import GPU, Column
+
+HEADER = (
+    "cable_id",
+    "a_rack",
+    "a_u",
+    "a_device",
+    "a_port",
+    "a_transceiver",
+    "z_rack",
+    "z_u",
+    "z_device",
+    "z_port",
+    "z_transceiver",
+    "medium",
+    "length_m",
+    "speed_gbps",
+    "plane",
+    "rail",
+    "label",
+    "part_number",
+)
+
+
+def write_wiring_csv(plan: Plan, path: Path) -> None:
+    """Writes the wiring plan as CSV."""
+    write_csv(path, HEADER, wiring_rows(plan))
+
+
+def write_wiring_xlsx(plan: Plan, path: Path) -> None:
+    """Writes the wiring plan as a workbook."""
+    write_xlsx(path, "wiring", HEADER, wiring_rows(plan))
+
+
+def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
+    """The rows under `HEADER`: `a` is the end toward the GPUs, `z` the other."""
+    cabling, links, nodes = cabling_of(plan), plan.fabric.links, plan.fabric.nodes
+    names, ports, media = plan.devices.name, plan.port_names, cabling.media
+    rows = plan.rows(
+        cabling.cable,
+        plan.a.device,
+        plan.a.port,
+        plan.b.device,
+        plan.b.port,
+        links.medium,
+        links.gbps,
+        nodes.plane[links.b],
+        _rail(plan),
+    )
+    for cable, a, a_port, z, z_port, row, gbps, plane, rail in rows:
+        medium = media[row]
+        near, far = f"{names[a]}:{ports[a_port]}", f"{names[z]}:{ports[z_port]}"
+        yield (
+            cable_id(cable),
+            "",
+            "",
+            names[a],
+            ports[a_port],
+            medium.lower_module,
+            "",
+            "",
+            names[z],
+            ports[z_port],
+            medium.upper_module,
+            medium.kind,
+            _number(medium.length_m),
+            gbps,
+            plane if plane >= 0 else "",
+            rail if rail >= 0 else "",
+            f"{near} / {far}",
+            medium.part,
+        )
+
+
+def _number(value: float) -> int | float:
+    return int(value) if value == int(value) else value
+
+
+def _rail(plan: Plan) -> Column:
+    """The rail of each link: of its GPU, or of both switches where they serve one; -1 for others."""
+    nodes, links = plan.fabric.nodes, plan.fabric.links
+    lower = np.where(nodes.kind[links.a] == GPU, links.a % plan.file.cluster.rails, nodes.rail[links.a])
+    same = (nodes.kind[links.a] == GPU) | (nodes.rail[links.a] == nodes.rail[links.b])
+    return np.where(same, lower, -1)
