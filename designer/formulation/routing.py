@@ -15,6 +15,7 @@ from designer.fabric.fabric import Fabric
 from designer.fabric.paths import Weighted, flow_paths
 from designer.fabric.routes import RoutedPath, StepRouting
 from designer.formulation.route_programs import ConcurrentFlow, Ends, RouteProblem, Routes, StaticFlow, worst_loads
+from designer.formulation.solvers import Ints
 from designer.formulation.switch_rates import Attachment, RoutingError, Unit, UnitDemand, step_demand
 from designer.workload.traffic import Traffic
 
@@ -72,7 +73,7 @@ def best_routes(problem: RouteProblem) -> tuple[Routes, float]:
     """Routes for every pair that sends, and the part of the demand that they carry, at most 1."""
     best = spread_routes(problem)
     value = carried(problem, best)
-    enough = min(1.0, problem.most, node_cut(problem))
+    enough = min(1.0, problem.most, cut_bound(problem))
     size = 0
     for detour in (0, 1, 2, problem.nodes):
         if value >= enough * (1 - CLOSE):
@@ -125,18 +126,40 @@ def _over(ends: Ends, weight: Mapping[int, float], legs: Routes) -> Weighted:
     return flow_paths(tail, head, flow.values(), ends[0], {ends[1]: 1.0})[ends[1]]
 
 
-def node_cut(problem: RouteProblem) -> float:
-    """An upper bound: what the links of each node carry of what it has to send, and to take in."""
-    out, into = np.zeros(problem.nodes), np.zeros(problem.nodes)
+def cut_bound(problem: RouteProblem) -> float:
+    """An upper bound: what the links of a set of nodes carry of what it has to send, and to take in.
+
+    The sets are single nodes, and what hangs together of the nodes less than two, three .. hops away from those that
+    send: the pods of a Clos.
+    """
+    senders = sorted({node for ends in problem.pairs for node in ends})
+    depth = problem.hops[senders].min(axis=0) if senders else np.zeros(problem.nodes)
+    bound = _blocks_cut(problem, np.arange(problem.nodes))
+    for most in range(1, int(depth.max(initial=0.0))):
+        near = depth <= most
+        inside = near[problem.a] & near[problem.b]
+        hops = RouteProblem(problem.nodes, problem.a[inside], problem.b[inside], problem.gbps[inside], {}, (), 1.0).hops
+        bound = min(bound, _blocks_cut(problem, np.where(near, np.argmax(np.isfinite(hops), axis=1), -1)))
+    return bound
+
+
+def _blocks_cut(problem: RouteProblem, block: Ints) -> float:
+    """The bound of disjoint sets: `block[v]` is the number of that of node v, -1 for none."""
+    out, into, links = (np.zeros(problem.nodes) for _ in range(3))
     for (source, target), rate in problem.rates.items():
-        out[source] += rate
-        into[target] += rate
+        one, other = block[source], block[target]
+        if one != other:
+            out[one] += rate if one >= 0 else 0.0
+            into[other] += rate if other >= 0 else 0.0
     need = np.maximum(out, into)
     for members, gbps in problem.hoses:
-        total = sum(many for _, many in members)
+        inside = np.zeros(problem.nodes)
         for node, many in members:
-            need[node] += gbps * min(many, total - many)
-    links = np.bincount(problem.tail, problem.capacity, problem.nodes)
+            if block[node] >= 0:
+                inside[block[node]] += many
+        need += gbps * np.minimum(inside, sum(many for _, many in members) - inside)
+    crossing = (block[problem.tail] != block[problem.head]) & (block[problem.tail] >= 0)
+    np.add.at(links, block[problem.tail[crossing]], problem.capacity[crossing])
     busy = need > 0
     return float((links[busy] / need[busy]).min(initial=np.inf))
 

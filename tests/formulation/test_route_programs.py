@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from designer.formulation.route_programs import ConcurrentFlow, Ends, RouteProblem, Routes, StaticFlow, worst_loads
-from designer.formulation.routing import best_routes, carried
+from designer.formulation.routing import best_routes, carried, cut_bound
 
 SETTINGS = settings(
     derandomize=True, max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -82,8 +82,19 @@ def test_fewest_hops_at_the_largest_throughput(problem: RouteProblem, enough: fl
     routes = ConcurrentFlow(problem, problem.nodes, enough).routes()
     assert routes is not None
     throughput, hops = plain(problem, enough)
+    assert throughput <= cut_bound(problem) + 1e-6
     assert carried(problem, routes) >= min(1.0, throughput) - 1e-6
     assert mean_hops(routes, dict(problem.rates)) == pytest.approx(hops, abs=1e-5)
+
+
+def test_pods_are_cuts_too() -> None:
+    """Leaves 0 .. 3 have links enough to spines 4 and 5, these to core 6 have not: fixed rates and `any` alike."""
+    links: Links = {(leaf, 4 + leaf // 2): 2.0 for leaf in range(4)} | {(4, 6): 1.0, (5, 6): 1.0}
+    every = [(leaf, 1) for leaf in range(4)]
+    assert cut_bound(problem_of(7, links, {(0, 2): 1.0, (1, 3): 1.0})) == pytest.approx(0.5)
+    assert cut_bound(problem_of(7, links, {(2, 0): 1.0, (3, 0): 1.0, (0, 1): 1.0})) == pytest.approx(0.5)
+    assert cut_bound(problem_of(7, links, {}, [(every, 1.0)])) == pytest.approx(0.5)
+    assert cut_bound(problem_of(7, links, {}, [(every[:3], 1.0)])) == pytest.approx(1.0)
 
 
 def test_any_has_fewest_hops_too() -> None:

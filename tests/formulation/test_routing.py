@@ -265,11 +265,22 @@ def test_like_steps_and_units_are_solved_once(monkeypatch: pytest.MonkeyPatch) -
 
 def test_programs_that_are_too_large_leave_shortest_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without programs the routes are the even ones, and tell what they carry."""
-    monkeypatch.setattr(routing, "MAX_FLOWS", 0)
-    monkeypatch.setattr(routing, "MAX_STATIC", 0)
+    for name in ("MAX_FLOWS", "MAX_STATIC", "MAX_LEGS"):
+        monkeypatch.setattr(routing, name, 0)
     for part in (shift(20, 4), worst(20)):
         found = routed(mesh(5, 4), traffic(20, 1, phase("dp", 20, part)))
         assert found.throughput == pytest.approx(0.25)
+        assert all(len(path.switches) == 2 for paths in found.paths.values() for path in paths)
+
+
+def test_two_legs_where_the_program_of_any_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`any` over all switches as intermediate ones, which on a mesh is the best there is; fixed rates go beside it."""
+    monkeypatch.setattr(routing, "MAX_STATIC", 0)
+    found = routed(mesh(5, 4), traffic(20, 1, phase("dp", 20, worst(20))))
+    assert found.throughput == pytest.approx(0.625, abs=CLOSE)
+    halves = traffic(20, 1, phase("dp", 20, worst(20, 1, 0.5), shift(20, 4, 1, 0.5)))
+    routes = routed(mesh(5, 4), halves)
+    assert 0.3 < routes.throughput < 0.625
 
 
 def _stray() -> Fabric:
