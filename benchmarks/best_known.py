@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 INSTANCES = ROOT / "instances"
 MARKS = ("<!-- best known: begin -->", "<!-- best known: end -->")
+LIMIT_S = 600.0  # for an instance; without a limit, link placements are searched for seconds only
 COUNTS = ("leaf", "spine", "core", "fabrics", "planes", "endpoint_links", "leaf_spine_links", "spine_core_links")
 
 Record = dict[str, Any]
@@ -92,7 +93,9 @@ def main(chosen: list[str]) -> None:
         old, new = read_records(family), {}
         for path in instance_files(family):
             started = time.monotonic()
-            new[path.stem] = record = record_of(design(load_instance(path), Options(certify=False)))
+            new[path.stem] = record = record_of(
+                design(load_instance(path), Options(certify=False, time_limit_s=LIMIT_S))
+            )
             news = "" if record == old.get(path.stem) else f"  changed, was {old.get(path.stem)}"
             print(f"{family}/{path.stem}: {record['cost_usd']:,.2f} {record['status']}", end="")
             print(f" in {time.monotonic() - started:.2f} s{news}")
