@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from designer.formulation.route_programs import ConcurrentFlow, Ends, RouteProblem, Routes, StaticFlow, worst_loads
-from designer.formulation.routing import best_routes, carried, cut_bound
+from designer.formulation.routing import best_routes, carried, cut_bound, two_legs
 
 SETTINGS = settings(
     derandomize=True, max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -95,6 +95,21 @@ def test_pods_are_cuts_too() -> None:
     assert cut_bound(problem_of(7, links, {(2, 0): 1.0, (3, 0): 1.0, (0, 1): 1.0})) == pytest.approx(0.5)
     assert cut_bound(problem_of(7, links, {}, [(every, 1.0)])) == pytest.approx(0.5)
     assert cut_bound(problem_of(7, links, {}, [(every[:3], 1.0)])) == pytest.approx(1.0)
+
+
+def test_cuts_of_nodes() -> None:
+    """A corner of a square with two links: what it sends, what it takes in, what `any` may ask of it."""
+    assert cut_bound(problem_of(4, SQUARE, {(0, 1): 3.0, (0, 2): 3.0})) == pytest.approx(1 / 3)
+    assert cut_bound(problem_of(4, SQUARE, {(1, 0): 3.0, (2, 0): 3.0})) == pytest.approx(1 / 3)
+    assert cut_bound(problem_of(4, SQUARE, {}, [([(0, 5), (1, 1), (2, 2)], 1.0)])) == pytest.approx(2 / 3)
+
+
+def test_two_legs_go_over_members_by_their_number() -> None:
+    """Half of the members sit at switch 0: half of what 1 sends to 2 goes there first, the rest directly."""
+    links: Links = {(0, 1): 1.0, (0, 2): 1.0, (1, 2): 1.0}
+    routes = two_legs(problem_of(3, links, {}, [([(0, 2), (1, 1), (2, 1)], 1.0)]))
+    assert dict(routes[1, 2]) == pytest.approx({(1, 2): 0.5, (1, 0, 2): 0.5})
+    assert dict(routes[1, 0]) == pytest.approx({(1, 0): 0.75, (1, 2, 0): 0.25})
 
 
 def test_any_has_fewest_hops_too() -> None:
