@@ -11,6 +11,7 @@ from designer.export.graph import write_graphml, write_node_link
 from designer.export.htsim import write_htsim
 from designer.export.infiniband import write_ibsim, write_topo
 from designer.export.names import Names
+from designer.export.netbox import write_netbox
 from designer.export.ns3 import write_ns3
 from designer.export.plan import Plan, make_plan
 from designer.export.ptm import write_ptm
@@ -36,6 +37,7 @@ FORMATS = {
     "wiring-xlsx": Format("wiring plan as workbook", write_wiring_xlsx),
     "bom-csv": Format("bill of materials as CSV", write_bom_csv),
     "bom-xlsx": Format("bill of materials as workbook", write_bom_xlsx),
+    "netbox": Format("folder of CSV and YAML files for NetBox", write_netbox),
     "slurm-tree": Format("topology.conf of Slurm's topology/tree", write_slurm_tree),
     "slurm-block": Format("topology.conf of Slurm's topology/block", write_slurm_block),
     "slurm-yaml": Format("topology.yaml of Slurm", write_slurm_yaml),

@@ -35,8 +35,9 @@ class Devices:
 
 @dataclass(frozen=True)
 class Ends:
-    """One end of every link: device, port (index in `Plan.port_names`), and the number of the port, from 1.
+    """One end of every link: device, port (index in `Plan.port_names`), the number of the port, from 1, and `split`.
 
+    `split` is how many ports a switch's cage is split into, 1 elsewhere.
     Ports of a switch are numbered lane by lane through all cages, with as many lanes to each cage as any cage of the
     model has in this design; those of a server NIC by NIC, each from 1.
     """
@@ -44,6 +45,7 @@ class Ends:
     device: Column
     port: Column
     number: Column
+    split: Column
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,21 @@ class Plan:
         gpu = self.fabric.links.a[link]
         return gpu - self.devices.node[self.of_node[gpu]]
 
+    def cage_name(self, cage: int) -> str:
+        """Name of the interface of a whole cage of a switch.
+
+        Raises:
+            ExportError: the pattern of ports has none for a cage with one port.
+        """
+        try:
+            return _port_name(self.names.pattern("port"), cage, None)
+        except PatternError as error:
+            raise _unnamed(self.file, error) from None
+
+    def lane_names(self, cage: int, lanes: int) -> list[str]:
+        """Names of all ports of a cage of a switch that is split into `lanes`."""
+        return [_port_name(self.names.pattern("port"), cage, lane) for lane in range(lanes)]
+
     def refuse(self, found: str, allowed: str) -> ExportError:
         """The error that says why the design cannot be expressed."""
         return ExportError([Problem(self.file.path, None, "fabric", found, allowed)])
@@ -119,10 +136,20 @@ def make_plan(file: DesignFile, names: Names | None = None) -> Plan:
         a = _lower_ends(file, names, of_node, devices, table)
         b = _switch_ends(file, names, of_node, table, upper=True)
     except PatternError as error:
-        raise ExportError([Problem(file.path, None, "--name", str(error), "names that differ")]) from None
+        raise _unnamed(file, error) from None
     plan = Plan(file, names, devices, of_node, tuple(table.names), a, b)
     _check_ports(plan)
     return plan
+
+
+def _unnamed(file: DesignFile, error: PatternError) -> ExportError:
+    return ExportError([Problem(file.path, None, "--name", str(error), "a pattern that gives every port a name")])
+
+
+def _port_name(pattern: Pattern, cage: int, lane: int | None) -> str:
+    """Name of a lane of a cage of a switch; without a lane, of the cage."""
+    split = {"lane": None, "split": None} if lane is None else {"lane": str(lane), "split": str(lane + 1)}
+    return pattern.render({"cage": str(cage + 1), **split})
 
 
 def _check_ends(file: DesignFile) -> None:
@@ -268,15 +295,13 @@ def _switch_ends(file: DesignFile, names: Names, of_node: Column, table: _Table,
     node, cage, lane = (links.b, links.b_cage, links.b_lane) if upper else (links.a, links.a_cage, links.a_lane)
     end, per_cage = _per_cage(file, upper=upper)
     codes, code = groups(cage[end], lane[end], per_cage > 1)
-    numbers: list[int] = []
-    for at, place, split in codes:
-        shown = {"lane": str(place), "split": str(place + 1)} if split else {"lane": None, "split": None}
-        numbers.append(table.add(pattern.render({"cage": str(at + 1), **shown})))
+    numbers = [table.add(_port_name(pattern, at, place if split else None)) for at, place, split in codes]
     lanes = _lanes(file)
-    port, number = np.zeros_like(links.a), np.zeros_like(links.a)
+    port, number, splits = np.zeros_like(links.a), np.zeros_like(links.a), np.ones_like(links.a)
+    splits[end] = per_cage
     port[end] = np.array(numbers, dtype=np.int64)[code]
     number[end] = cage[end] * lanes[file.fabric.nodes.model[node[end]]] + lane[end] + 1
-    return Ends(of_node[node], port, number)
+    return Ends(of_node[node], port, number, splits)
 
 
 def _lower_ends(file: DesignFile, names: Names, of_node: Column, devices: Devices, table: _Table) -> Ends:
