@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from designer.cli import bench, catalog, compare, design, new, schema, study, traffic, verify
+from designer.cli import bench, catalog, compare, design, export, new, report, schema, study, traffic, verify
 from designer.cli.console import prepare_streams, write_error
 from designer.errors import DesignerError
 
@@ -48,10 +48,12 @@ def designer(
 app.command("new")(new.new)
 app.command("design")(design.design)
 app.command("verify")(verify.verify)
+app.command("report")(report.report)
 app.command("compare")(compare.compare)
 app.command("traffic")(traffic.traffic)
 app.command("study")(study.study)
 app.command("bench")(bench.bench)
+app.command("export")(export.export)
 app.add_typer(catalog.app, name="catalog")
 app.command("schema")(schema.schema)
 
