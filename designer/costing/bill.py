@@ -15,6 +15,7 @@ from designer.fabric.fabric import GPU, LINK_CLASSES, Column, Fabric
 from designer.units import usd
 
 CABLE_SECTIONS = ("cables", "fibres")
+SOCKETS = 1 << 16  # cages of a device, in a packed number
 SWITCH_CLASSES = {2: "leaf", 3: "spine", 4: "core"}
 
 
@@ -102,6 +103,7 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bil
         CatalogError: the fabric names a component that the catalog does not hold.
     """
     quantity: Counter[tuple[str, str, float]] = Counter()
+    modules: dict[tuple[str, str], list[Column]] = {}
     nodes, links = fabric.nodes, fabric.links
     bought = nodes.model >= 0
     bought[[switch.node for switch in fabric.owned]] = False
@@ -114,13 +116,20 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bil
         use, used_for = fabric.media[medium], LINK_CLASSES[class_]
         if use.per_link:
             quantity[use.per_link, used_for, use.length_m] += int(chosen.sum())
-        if use.per_upper_cage:
-            quantity[use.per_upper_cage, used_for, use.length_m] += _cages(links.b[chosen], links.b_cage[chosen])
-        if use.per_lower_cage:
-            node = links.a[chosen]
-            # NICs of one server may share a socket: the first of them stands for it.
-            node = np.where(nodes.kind[node] == GPU, node - node % fabric.gpus_per_cage, node)
-            quantity[use.per_lower_cage, used_for, use.length_m] += _cages(node, links.a_cage[chosen])
+        # NICs of one server may share a socket: the first of them stands for it.
+        lower = links.a[chosen] - np.where(
+            nodes.kind[links.a[chosen]] == GPU, links.a[chosen] % fabric.gpus_per_cage, 0
+        )
+        for item, sockets in (
+            (use.per_lower_cage, lower * SOCKETS + links.a_cage[chosen]),
+            (use.per_upper_cage, links.b[chosen] * SOCKETS + links.b_cage[chosen]),
+        ):
+            if item and item in catalog.transceivers:
+                modules.setdefault((item, used_for), []).append(sockets)
+            elif item:
+                quantity[item, used_for, use.length_m] += len(np.unique(sockets))
+    for (item, used_for), parts in modules.items():  # one module serves links of several lengths, and both their ends
+        quantity[item, used_for, 0.0] += len(np.unique(np.concatenate(parts)))
     lines: dict[BillLine, int] = {}  # a cable of one price for several lengths is one line
     for key, count in quantity.items():
         line = _line(catalog, pricing, *key, 0)
@@ -131,10 +140,6 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bil
 def _pairs(one: Column, other: Column) -> tuple[list[int], list[int]]:
     pairs = np.unique(np.stack([one, other]), axis=1)
     return pairs[0].tolist(), pairs[1].tolist()
-
-
-def _cages(node: Column, cage: Column) -> int:
-    return len(np.unique(node * (int(cage.max(initial=0)) + 1) + cage))
 
 
 def _line(catalog: Catalog, pricing: Pricing, item: str, used_for: str, length_m: float, count: int) -> BillLine:
