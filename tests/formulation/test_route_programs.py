@@ -93,6 +93,7 @@ def test_pods_are_cuts_too() -> None:
     every = [(leaf, 1) for leaf in range(4)]
     assert cut_bound(problem_of(7, links, {(0, 2): 1.0, (1, 3): 1.0})) == pytest.approx(0.5)
     assert cut_bound(problem_of(7, links, {(2, 0): 1.0, (3, 0): 1.0, (0, 1): 1.0})) == pytest.approx(0.5)
+    assert cut_bound(problem_of(7, links, {(0, 2): 1.0, (0, 1): 8.0})) == pytest.approx(2 / 9)
     assert cut_bound(problem_of(7, links, {}, [(every, 1.0)])) == pytest.approx(0.5)
     assert cut_bound(problem_of(7, links, {}, [(every[:3], 1.0)])) == pytest.approx(1.0)
 
