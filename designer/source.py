@@ -41,13 +41,13 @@ class Source:
         return line
 
 
-def read_text(path: Path | str, error: type[InputError] = InputError) -> str:
-    """The text of a regular UTF-8 file of at most 16 MiB.
+def read_text(path: Path | str, error: type[InputError] = InputError, max_bytes: int = MAX_BYTES) -> str:
+    """The text of a regular UTF-8 file of at most `max_bytes`.
 
     Raises:
         InputError: (or the given subclass) the file is missing, not regular, too large, unreadable or not UTF-8.
     """
-    allowed = f"a text file in UTF-8 of at most {MAX_BYTES // 2**20} MiB"
+    allowed = f"a text file in UTF-8 of at most {max_bytes // 2**20} MiB"
 
     def refuse(found: str, line: int | None = None) -> InputError:
         return error([Problem(str(path), line, "", found, allowed)])
@@ -58,10 +58,10 @@ def read_text(path: Path | str, error: type[InputError] = InputError) -> str:
             raise refuse("a folder")
         if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for a writer, a device may never end
             raise refuse("a device or pipe")
-        if status.st_size > MAX_BYTES:
+        if status.st_size > max_bytes:
             raise refuse(f"a file of {status.st_size / 2**20:.0f} MiB")
         with Path(path).open("rb") as file:
-            content = file.read(MAX_BYTES + 1)  # files such as those of /proc are longer than they say
+            content = file.read(max_bytes + 1)  # files such as those of /proc are longer than they say
     except FileNotFoundError:
         raise refuse("no such file") from None
     except PermissionError:
@@ -72,8 +72,8 @@ def read_text(path: Path | str, error: type[InputError] = InputError) -> str:
         raise refuse("a path with a character that no file name may have") from None
     except OSError as problem:
         raise refuse(f"a file that cannot be read ({problem.strerror or os.strerror(problem.errno or 0)})") from None
-    if len(content) > MAX_BYTES:
-        raise refuse(f"more than {MAX_BYTES // 2**20} MiB")
+    if len(content) > max_bytes:
+        raise refuse(f"more than {max_bytes // 2**20} MiB")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as problem:

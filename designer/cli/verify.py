@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from designer.cli.export import NamePatterns, names_of
 from designer.cli.search_job import CheckProgress
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 FAILED = 7
 MOST_FAILURES = 12
+MOST_DIFFERENCES = 50
 
 
 def verify(
@@ -20,14 +22,29 @@ def verify(
     exhaustive: Annotated[
         bool, typer.Option("--exhaustive", help="Remove every element one by one; for small networks.")
     ] = False,
+    wiring: Annotated[
+        Path | None,
+        typer.Option(
+            "--wiring",
+            metavar="FILE",
+            help="Compare the cables of FILE with the design instead: a wiring CSV, topology.dot, or ibnetdiscover.",
+        ),
+    ] = None,
+    name: NamePatterns = None,
 ) -> None:
-    """Check everything that DESIGN.json says, from the file alone.
+    """Check everything that DESIGN.json says, from the file alone; with --wiring, whether cables are as designed.
 
-    Exit codes: 0 all of it holds, 3 the file cannot be read as a design, 7 something does not hold, with a list of it.
+    Exit codes: 0 all of it holds, 3 a file cannot be read, 7 something does not hold, with a list of it.
     """
     from designer.certify.verify import verify_design
     from designer.cli.console import render, write_json, write_out
 
+    if wiring is not None:
+        if exhaustive:
+            raise typer.BadParameter("it removes elements of the design, not cables of FILE", param_hint="--exhaustive")
+        raise typer.Exit(_verify_wiring(design, wiring, name, as_json=as_json))
+    if name:
+        raise typer.BadParameter("names are those of the cables of --wiring", param_hint="--name")
     checking = CheckProgress()
     try:
         result = verify_design(design, exhaustive=exhaustive, progress=checking)
@@ -38,6 +55,31 @@ def verify(
     else:
         write_out(render(*_parts(result)))
     raise typer.Exit(0 if result.ok else FAILED)
+
+
+def _verify_wiring(design: Path, wiring: Path, patterns: "list[str] | None", *, as_json: bool) -> int:
+    from designer.certify.read_design import read_design
+    from designer.cli.console import printable, write_json, write_out
+    from designer.export.as_built import read_wiring
+    from designer.export.differences import check_wiring
+    from designer.export.plan import make_plan
+
+    plan = make_plan(read_design(design), names_of(patterns))
+    result = check_wiring(plan, read_wiring(wiring, plan))
+    if as_json:
+        write_json(result.to_document())
+        return 0 if result.ok else FAILED
+    name, total = printable(result.wiring.path), f"{result.planned:,} links of {printable(plan.file.record.name)}"
+    if result.ok:
+        write_out(f"{name}: all {total} are as designed\n")
+        return 0
+    counts = ", ".join(f"{number} {kind}" for kind, number in result.counts().items())
+    lines = [f"{name}: {result.right:,} of {total} are as designed: {counts}"]
+    lines += [printable(f"- {difference}") for difference in result.differences[:MOST_DIFFERENCES]]
+    more = len(result.differences) - MOST_DIFFERENCES
+    lines += [f"... and {more:,} more (--json lists all)"] if more > 0 else []
+    write_out("\n".join([*lines, ""]))
+    return FAILED
 
 
 def _parts(result: "Verification") -> "list[Any]":
