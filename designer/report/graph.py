@@ -11,12 +11,13 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from designer.fabric.fabric import LEAF
-from designer.report.alike import Anatomy
+from designer.report.alike import Alike, Anatomy
 from designer.report.amounts import count
 from designer.report.markup import number, tag
 from designer.report.tiers import thickness
 
-MOST_SWITCHES, MOST_LABELS = 24, 36
+MOST_SWITCHES, MOST_LABELS, MOST_LONG = 24, 36, 8
+NEW = "new "  # with a number the name of a switch to buy
 WIDTH, MARGIN, SPOT = 860.0, 78.0, 13.0
 
 
@@ -24,7 +25,7 @@ def switch_names(anatomy: Anatomy) -> dict[int, str]:
     """A name for every switch: of those that were there their own, of the others a number."""
     owned = anatomy.owned
     return {
-        node: owned[node].name if node in owned else f"new {place}"
+        node: owned[node].name if node in owned else f"{NEW}{place}"
         for place, node in enumerate(anatomy.switches.tolist())
     }
 
@@ -44,11 +45,23 @@ def graph_drawing(anatomy: Anatomy) -> Element | None:
     names = switch_names(anatomy)
     places: list[tuple[str, list[int]]] = [(names[node], [node]) for node in switches]
     if len(places) > MOST_SWITCHES:
-        alike = anatomy.alike(np.array(switches, dtype=np.int64))
-        places = [(f"{len(item.nodes):,} × {item.model}", list(item.nodes)) for item in alike]
+        alike = by_plane(anatomy, switches)
+        places = [(f"{len(item.nodes):,} × {item.model}{where}", list(item.nodes)) for where, item in alike]
     if not 0 < len(places) <= MOST_SWITCHES:
         return None
     return _drawn(anatomy, places)
+
+
+def by_plane(anatomy: Anatomy, switches: Sequence[int]) -> list[tuple[str, Alike]]:
+    """Switches that are alike in a plane, which is named where there are several."""
+    nodes = np.array(switches, dtype=np.int64)
+    planes = anatomy.fabric.nodes.plane[nodes]
+    several = len(np.unique(planes)) > 1
+    return [
+        (f", plane {plane}" if several else "", item)
+        for plane in np.unique(planes).tolist()
+        for item in anatomy.alike(nodes[planes == plane])
+    ]
 
 
 def _drawn(anatomy: Anatomy, places: Sequence[tuple[str, list[int]]]) -> Element:
@@ -65,8 +78,9 @@ def _drawn(anatomy: Anatomy, places: Sequence[tuple[str, list[int]]]) -> Element
             parts.append(tag("line", class_="link", stroke_width=thickness(joined), **ends))
     if len(links) <= MOST_LABELS:
         parts += [_link_label(at[one], at[other], joined) for (one, other), joined in links.items() if one != other]
+    short = len(places) > MOST_LONG
     for place, (name, nodes) in enumerate(places):
-        parts += _spot(anatomy, at[place], middle, name, nodes, links.get((place, place), 0))
+        parts += _spot(anatomy, at[place], middle, name, nodes, links.get((place, place), 0), short=short)
     joined = sum(links.values())
     return tag(
         "svg",
@@ -95,7 +109,7 @@ def _radius(places: int) -> float:
 
 def _position(place: int, places: int, middle: tuple[float, float]) -> tuple[float, float]:
     """Places follow each other clockwise; two lie side by side."""
-    angle = 2 * math.pi * (place + 0.5) / places - math.pi / 2 - (math.pi / 2 if places == 2 else 0.0)
+    angle = 2 * math.pi * (place + 0.5) / places - math.pi / 2
     return middle[0] + _radius(places) * math.cos(angle), middle[1] + _radius(places) * math.sin(angle)
 
 
@@ -105,6 +119,17 @@ def _link_label(one: tuple[float, float], other: tuple[float, float], links: int
     return tag("text", f"{links:,}", x=x, y=y + 4, class_="middle count")
 
 
+def _lines(anatomy: Anatomy, name: str, nodes: Sequence[int], inside: int, *, short: bool) -> list[str]:
+    """What stands beside a switch, or several alike; in one line where `short` leaves no room for more."""
+    hosts = count(len(anatomy.gpus([nodes[0]])), "GPU")
+    there = ", there already" if nodes[0] in anatomy.owned else ""
+    if len(nodes) > 1:
+        among = [f"{count(inside, 'link')} among them"] if inside else []
+        return [f"{name}: {hosts} each{there}"] if short else [name, f"{hosts} each{there}", *among]
+    model = anatomy.fabric.models[int(anatomy.fabric.nodes.model[nodes[0]])]
+    return [f"{name}: {hosts}{there}"] if short else [f"{name} ({model})", f"{hosts}{there}"]
+
+
 def _spot(
     anatomy: Anatomy,
     at: tuple[float, float],
@@ -112,6 +137,8 @@ def _spot(
     name: str,
     nodes: Sequence[int],
     inside: int,
+    *,
+    short: bool,
 ) -> list[Element]:
     """A switch, or several alike, with its label outside of the circle."""
     owned = nodes[0] in anatomy.owned
@@ -119,18 +146,9 @@ def _spot(
     dx, dy = x - middle[0], y - middle[1]
     length = math.hypot(dx, dy) or 1.0
     x_text, y_text = x + (SPOT + 13) * dx / length, y + (SPOT + 13) * dy / length
-    side = "middle" if abs(dx) < 0.3 * length else "start" if dx > 0 else "end"
+    side = "middle" if abs(dx) < 1 else "start" if dx > 0 else "end"
     y_text += 4 if side != "middle" else (16 + SPOT if dy >= 0 else -20.0)
-    model = anatomy.fabric.models[int(anatomy.fabric.nodes.model[nodes[0]])]
-    hosts = len(anatomy.gpus([nodes[0]]))
-    lines = [
-        name if len(nodes) > 1 else f"{name} ({model})",
-        f"{count(hosts, 'GPU')}{' each' if len(nodes) > 1 else ''}",
-    ]
-    if owned:
-        lines[-1] += ", there already"
-    if inside:
-        lines.append(f"{count(inside, 'link')} among them")
+    lines = _lines(anatomy, name, nodes, inside, short=short)
     spots = [tag("circle", cx=x, cy=y, r=SPOT, class_="switch leaf owned" if owned else "switch leaf")]
     if owned:
         spots.append(tag("circle", cx=x, cy=y, r=SPOT + 4, class_="ring"))

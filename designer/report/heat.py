@@ -22,6 +22,8 @@ STATED_BYTES = 2.0  # a demand that is stated without a model has a byte for its
 def traffic_section(file: DesignFile) -> Element:
     """The section: phases with their bytes, and the heat map."""
     traffic = file.traffic
+    if not traffic.phases:
+        return section("traffic", "Traffic", tag("p", "The design file holds no traffic."))
     phases = _counted(traffic.phases)
     return section("traffic", "Traffic", _phase_table(traffic.phases), *_shares(phases), *_heat(traffic, phases))
 

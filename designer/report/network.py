@@ -1,6 +1,6 @@
 """The network on the page: a drawing, and below it fabrics, rails, pods and switches to open one after the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -9,7 +9,7 @@ from designer.certify.read_design import DesignFile
 from designer.fabric.fabric import GPU
 from designer.report.alike import TIERS, Alike, Anatomy, FabricKind, PodKind
 from designer.report.amounts import count, endpoint_words, join_words, listing, runs, serves
-from designer.report.graph import MOST_SWITCHES, drawn_switches, graph_drawing, switch_names
+from designer.report.graph import MOST_SWITCHES, NEW, by_plane, drawn_switches, graph_drawing, switch_names
 from designer.report.markup import details, facts, section, table, tag
 from designer.report.tiers import tiers_drawing
 from designer.report.words import percent
@@ -193,8 +193,10 @@ def _flat(file: DesignFile, anatomy: Anatomy) -> Iterator[Element]:
     if len(rows) <= MOST_SWITCHES:
         yield table(headings, rows, right=(2,))
         return
-    alike = anatomy.alike(np.array(switches, dtype=np.int64))
-    kinds = [[f"{len(item.nodes):,}", item.model, endpoint_words(item), join_words(item)] for item in alike]
+    kinds = [
+        [f"{len(item.nodes):,}", item.model + where, endpoint_words(item), join_words(item)]
+        for where, item in by_plane(anatomy, switches)
+    ]
     more = len(kinds) - MOST_LISTED
     kinds = [*kinds[:MOST_LISTED], [f"and {more:,} more", "", "", ""]] if more > 0 else kinds
     yield table(["alike", "model", "endpoints of each", "links to switches"], kinds)
@@ -209,12 +211,23 @@ def _flat_rows(file: DesignFile, anatomy: Anatomy, switches: Sequence[int]) -> l
         if node in anatomy.owned:
             model += f", {count(anatomy.owned[node].free_ports, 'free port')}"
         gpus = anatomy.gpus([node])
-        joined = anatomy.bundle(node, "leaf")
-        words = [f"{links} × {gbps} Gb/s to {names[other]}" for other, gbps, links in joined[:MOST_SWITCHES]]
-        if len(joined) > MOST_SWITCHES:
-            words.append(f"{len(joined) - MOST_SWITCHES} more switches")
+        words = _joined_words(anatomy, node, names)
         held = serves(gpus, file.cluster.rails, file.cluster.hb_domain)
-        rows.append([names[node], model, f"{len(gpus):,}", held, ", ".join(words) or "none"])
+        rows.append([names[node], model, f"{len(gpus):,}", held, words or "none"])
     if len(switches) > MOST_ROWS:
         rows.append([f"and {len(switches) - MOST_ROWS:,} more", "", "", "", ""])
     return rows
+
+
+def _joined_words(anatomy: Anatomy, node: int, names: Mapping[int, str]) -> str:
+    """The links of a switch to others; those to which as many lead are told together."""
+    alike: dict[tuple[int, int], list[int]] = {}
+    for other, gbps, links in anatomy.bundle(node, "leaf"):
+        alike.setdefault((links, gbps), []).append(other)
+    words: list[str] = []
+    for (links, gbps), others in alike.items():
+        known = [names[other] for other in others if other in anatomy.owned]
+        bought = runs([int(names[other].removeprefix(NEW)) for other in others if other not in anatomy.owned])
+        to = listing([*known, *([f"{NEW}{bought}"] if bought else [])])
+        words.append(f"{links} × {gbps} Gb/s to {'each of ' if len(others) > 1 else ''}{to}")
+    return "; ".join(words)

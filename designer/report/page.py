@@ -88,7 +88,7 @@ def _verdicts(file: DesignFile, certificate: Certificate | None) -> Iterator[Ele
     any_shape = file.cents("any_topology_bound_usd")
     if any_shape is not None:
         yield _verdict("note", "any shape", f"{any_shape_words(file.cents('cost_usd') or 0, any_shape)}.")
-    kind, words = verdict_words(certificate)
+    kind, words = verdict_words(file, certificate)
     yield _verdict(kind, "certificate", f"{words}.")
     if file.digest != file.true_digest:
         yield _verdict("bad", "file", f"the digest is {digest_words(file)}.")

@@ -18,6 +18,7 @@ from designer.certify.certificate import (
 from designer.certify.read_design import DesignFile
 from designer.certify.relays import RelayOverhead
 from designer.design_schema import CertificateRecord, PhaseProof
+from designer.report.amounts import count
 from designer.report.bars import bar
 from designer.report.markup import Cell, details, section, table, tag
 from designer.report.words import MET, availability_words, part, relay_words, shortfalls, span, structure_words
@@ -70,16 +71,20 @@ def _relays(record: CertificateRecord) -> RelayOverhead | None:
     return RelayOverhead(*(said[name] for name in names)) if set(names) <= set(said) else None
 
 
-def verdict_words(certificate: Certificate | None) -> tuple[str, str]:
+def verdict_words(file: DesignFile, certificate: Certificate | None) -> tuple[str, str]:
     """Whether the certificate is met: a word for how it stands (good, bad, open), and a sentence."""
     if certificate is None:
         return "open", "no certificate: the checks were not done"
     short = len(list(shortfalls(certificate)))
     if short:
-        return "bad", f"the certificate falls short in {short} {'point' if short == 1 else 'points'}"
+        return "bad", f"the certificate falls short in {count(short, 'point')}"
+    words = "the certificate holds: every floor is carried"
+    if file.requirements.survive:
+        words += ", every failure asked for is survived"
     open_ = sum(not phase.interval.exact for phase in certificate.phases)
-    exact = "" if not open_ else f"; {open_} of {len(certificate.phases)} phases are known as intervals"
-    return "good", f"the certificate holds: every floor is carried, every failure asked for is survived{exact}"
+    if open_:
+        words += f"; of {open_} of {count(len(certificate.phases), 'phase')} the throughput is known as an interval"
+    return "good", words
 
 
 def proof_section(file: DesignFile, certificate: Certificate | None) -> Element:
