@@ -16,14 +16,14 @@ from designer.certify.view import Bools
 
 @dataclass(frozen=True)
 class GridThroughput:
-    """What a grid carries over crossing routes, and with even splitting over shortest paths."""
+    """What a grid carries over crossing routes, and with even splitting over shortest paths (None: not counted)."""
 
     crossing: float
-    ecmp: float
+    ecmp: float | None
 
 
 def grid_throughput(problem: FlowProblem) -> GridThroughput | None:
-    """Throughput under both routings; None where the problem is no grid, or some route has no link.
+    """Throughput under both routings; None where the problem is no whole grid.
 
     Even splitting differs for endpoints that share a relay: what they send to each other takes that relay alone.
     """
@@ -31,6 +31,8 @@ def grid_throughput(problem: FlowProblem) -> GridThroughput | None:
     if ports is None or any(hub.hose_rate for hub in problem.hubs):
         return None
     first, second = ports
+    if (first[problem.sources] < 0).any() or (second[problem.sources] < 0).any():
+        return None
     crossing, ecmp = _Loads(problem), _Loads(problem)
     for pair in problem.pairs:
         sides = (first, second), (second, first)
@@ -44,9 +46,44 @@ def grid_throughput(problem: FlowProblem) -> GridThroughput | None:
             ecmp.port(pair.source, pair.target, own, np.where(alone, np.where(same, pair.rate, 0.0), half))
     for hub in problem.hubs:
         _add_hub(hub, first, second, crossing, ecmp)
-    if not (crossing.complete and ecmp.complete):
+    if crossing.missing or ecmp.missing:
         return None
     return GridThroughput(*(min(loads.carried(), problem.most) for loads in (crossing, ecmp)))
+
+
+def damaged_grid_throughput(problem: FlowProblem) -> float | None:
+    """What routes around the lost parts of a grid carry of pairs; None where it is no grid, or they find no way.
+
+    A pair uses both crossings where both its ends have the ports for them, else the one that is left, else the ports
+    of one side that both have, over any relay of the other. A crossing whose link is lost goes evenly over two further
+    relays.
+    """
+    ports = _two_ports(problem)
+    if ports is None or problem.hubs:
+        return None
+    first, second = ports
+    loads = _Loads(problem)
+    for pair in problem.pairs:
+        source, target, rate = pair.source, pair.target, pair.rate
+        there = [(own[source] >= 0) & (other[target] >= 0) for own, other in ((first, second), (second, first))]
+        crossings = there[0].astype(np.int64) + there[1]
+        for (own, other), some in zip(((first, second), (second, first)), there, strict=True):
+            part = rate[some] / crossings[some]
+            loads.route(own[source[some]], other[target[some]], part)
+            loads.leave(source[some], own[source[some]], part)
+            loads.leave(other[target[some]], target[some], part)
+        left = crossings == 0
+        for own in (first, second):
+            some = left & (own[source] >= 0) & (own[target] >= 0)
+            loads.spread(own[source[some]], own[target[some]], rate[some])
+            loads.leave(source[some], own[source[some]], rate[some])
+            loads.leave(own[target[some]], target[some], rate[some])
+            left &= ~some
+        if left.any():
+            return None
+    if not loads.detour_missing():
+        return None
+    return min(loads.carried(), problem.most)
 
 
 class _Loads:
@@ -56,26 +93,66 @@ class _Loads:
         self.problem = problem
         self.key, self.link = problem.sorted_links
         self.arcs = np.zeros(2 * len(self.link))  # arc i is link i from a to b, arc i + links the other way
-        self.complete = True
+        self.missing: list[tuple[Ints, Ints, Floats]] = []
 
     def route(self, tail: Ints, head: Ints, rate: Floats) -> None:
         """Traffic from relay to relay over the link between them; none where both are one."""
         some = (tail != head) & (rate > 0)
-        self._add(tail[some], head[some], rate[some])
+        self.leave(tail[some], head[some], rate[some])
 
     def port(self, source: Ints, target: Ints, own: Ints, rate: Floats) -> None:
         """What leaves the source by its port to its own relay, and arrives at the target by its port of that side."""
-        self._add(source, own[source], rate)
-        self._add(own[target], target, rate)
+        self.leave(source, own[source], rate)
+        self.leave(own[target], target, rate)
 
-    def _add(self, tail: Ints, head: Ints, rate: Floats) -> None:
+    def leave(self, tail: Ints, head: Ints, rate: Floats) -> None:
+        """Traffic over the link from each tail to its head; what has none is noted as missing."""
         wanted = link_keys(tail, head, self.problem.nodes)
         at = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
-        if (self.key[at] != wanted).any():
-            self.complete = False
-            return
+        found = self.key[at] == wanted
+        if not found.all():
+            self.missing.append((tail[~found], head[~found], rate[~found]))
+        tail, at = tail[found], at[found]
         arc = np.where(self.problem.a[self.link[at]] == tail, self.link[at], self.link[at] + len(self.link))
-        np.add.at(self.arcs, arc, rate)
+        np.add.at(self.arcs, arc, rate[found])
+
+    def spread(self, tail: Ints, head: Ints, rate: Floats) -> None:
+        """Traffic between relays of one side, evenly over the relays of the other that both have links to."""
+        some = tail != head
+        pairs, index = np.unique(tail[some] * self.problem.nodes + head[some], return_inverse=True)
+        for pair, total in zip(pairs.tolist(), weigh(index, rate[some], len(pairs)).tolist(), strict=True):
+            one, other = divmod(pair, self.problem.nodes)
+            self._over(one, np.intersect1d(self._next(one), self._next(other)), other, total)
+
+    def _over(self, one: int, between: Ints, other: int, total: float) -> None:
+        many = len(between)
+        if not many:
+            self.missing.append((np.array([-1]), np.array([-1]), np.array([total])))
+            return
+        share = np.full(many, total / many)
+        self.leave(np.full(many, one), between, share)
+        self.leave(between, np.full(many, other), share)
+
+    def _next(self, relay: int) -> Ints:
+        a, b, relays = self.problem.a, self.problem.b, self.problem.relays
+        found = np.concatenate([b[a == relay], a[b == relay]])
+        return found[relays[found]]
+
+    def detour_missing(self) -> bool:
+        """Sends what misses its link p -> q over p -> k -> l -> q, evenly over all k and l; whether that can be."""
+        missing, self.missing = self.missing, []
+        for tails, heads, rates in missing:
+            for tail, head, rate in zip(tails.tolist(), heads.tolist(), rates.tolist(), strict=True):
+                if tail < 0 or not (self.problem.relays[tail] and self.problem.relays[head]):
+                    return False
+                out, into = self._next(tail), self._next(head)
+                if not (len(out) and len(into)):
+                    return False
+                self.leave(np.full(len(out), tail), out, np.full(len(out), rate / len(out)))
+                self.leave(into, np.full(len(into), head), np.full(len(into), rate / len(into)))
+                ends = np.repeat(out, len(into)), np.tile(into, len(out))
+                self.leave(*ends, np.full(len(ends[0]), rate / len(ends[0])))
+        return not self.missing
 
     def carried(self) -> float:
         """The part of the demand at which the first arc is full."""
@@ -84,7 +161,7 @@ class _Loads:
 
 
 def _two_ports(problem: FlowProblem) -> tuple[Ints, Ints] | None:
-    """For every endpoint its relay of either colour (-1 for relays); None where the problem is no grid."""
+    """For every endpoint its relay of either colour, -1 where it has no port there; None where it is no grid."""
     relays = problem.relays
     if len(problem.a) == 0:
         return None
@@ -98,10 +175,12 @@ def _two_ports(problem: FlowProblem) -> tuple[Ints, Ints] | None:
     first, second = np.full(problem.nodes, -1, dtype=np.int64), np.full(problem.nodes, -1, dtype=np.int64)
     for side, table in ((0, first), (1, second)):
         chosen = hosts & (colour[head] == side)
-        if (np.bincount(tail[chosen], minlength=problem.nodes)[ends] != 1).any():
+        if (np.bincount(tail[chosen], minlength=problem.nodes)[ends] > 1).any():
             return None
         table[tail[chosen]] = head[chosen]
-    return first, second
+    every = np.stack([first, second])[:, ends]
+    both = (every >= 0).all(axis=0).any()  # some endpoint has a port on each side, else it is another kind of network
+    return (first, second) if both and (every >= 0).any(axis=0).all() else None
 
 
 def _coloured(problem: FlowProblem, between: Bools) -> Ints | None:
@@ -118,7 +197,7 @@ def _coloured(problem: FlowProblem, between: Bools) -> Ints | None:
             colour[other[known]] = 1 - colour[one[known]]
         if int((colour >= 0).sum()) == before:
             break
-    if (colour[problem.relays] < 0).any() or (colour[a] == colour[b]).any():
+    if (colour[a] < 0).any() or (colour[a] == colour[b]).any():
         return None
     return colour
 

@@ -12,7 +12,7 @@ from itertools import islice, product
 import numpy as np
 
 from designer.certify.certificate import EXACT, Interval, PhaseResult
-from designer.certify.crossing_routes import grid_throughput
+from designer.certify.crossing_routes import damaged_grid_throughput, grid_throughput
 from designer.certify.demand import (
     Demand,
     GroupDemand,
@@ -42,6 +42,7 @@ from designer.workload.traffic import Phase, Step, Traffic
 POLICIES = ("single-relay", "spread")
 TOGETHER = "jobs at once"
 TIGHT = 1e-12
+SMALL_GRID = 256  # nodes up to which damaged grids are solved exactly
 MAX_COMBINATIONS = 1024
 MAX_EVEN_NODES = 64
 MAX_PLAIN_ECMP = 5_000_000  # destinations times arcs
@@ -86,6 +87,9 @@ class Judge:
         grid = grid_throughput(problem)
         if grid is not None and grid.crossing >= problem.most * (1 - TIGHT):
             return Bounds(problem.most, problem.most, grid.ecmp, "crossing routes")
+        around = damaged_grid_throughput(problem) if problem.nodes > SMALL_GRID else None
+        if around is not None:
+            return Bounds(around, problem.most, None, "crossing routes around what is lost")
         orbits = SymmetryFinder(problem).find()
         ecmp = ecmp_throughput(problem, orbits)
         try:

@@ -1,4 +1,4 @@
-"""Crossing routes of grids: never above the plain LP; even splitting as the general count has it; no claim elsewhere."""
+"""Crossing routes of grids: never above the plain LP, even splitting as the general count, no claim elsewhere."""
 
 from itertools import product
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer.certify.crossing_routes import grid_throughput
+from designer.certify.crossing_routes import damaged_grid_throughput, grid_throughput
 from designer.certify.demand import step_demand
 from designer.certify.ecmp import ecmp_throughput
 from designer.certify.network import unit_problems
@@ -66,3 +66,31 @@ def test_a_square_grid_carries_every_shift_in_full() -> None:
 def test_no_claim_where_it_is_no_whole_grid(fabric: Fabric, lost: Failure) -> None:
     """Endpoints with one port, or a route without its link: the general means decide."""
     assert grid_throughput(problem_for(fabric, all_to_all(16), lost)) is None
+
+
+@settings(derandomize=True, max_examples=60, deadline=None, database=None)
+@given(
+    columns=st.integers(2, 5),
+    gpus=st.integers(6, 14),
+    by=st.integers(1, 13),
+    lost=st.lists(st.integers(0, 10_000), max_size=2),
+    switch=st.booleans(),
+)
+def test_routes_around_what_is_lost_are_below_the_truth(columns, gpus, by, lost, switch) -> None:
+    """Links and switches lost at random: the routes around them carry no more than the plain LP says is possible."""
+    fabric = zcube(columns, gpus)
+    links = tuple(number % fabric.n_links for number in lost)
+    nodes = (gpus + (lost or [0])[0] % (fabric.n_nodes - gpus),) if switch else ()
+    problem = problem_for(fabric, shift(gpus, by % gpus or 1), Failure(links, nodes))
+    found = damaged_grid_throughput(problem)
+    if found is not None:
+        assert found <= problem_throughput(problem) + 1e-6
+
+
+def test_values_around_a_lost_link_and_a_lost_switch() -> None:
+    """Less a link between switches nearly all is left; less a switch, half, as its GPUs have one port left."""
+    link = damaged_grid_throughput(problem_for(zcube(8, 64), shift(64, 9), Failure(links=(128,))))
+    assert link is not None
+    assert 7 / 8 <= link < 1
+    switch = damaged_grid_throughput(problem_for(zcube(8, 64), shift(64, 9), Failure(nodes=(64,))))
+    assert switch == pytest.approx(0.5)
