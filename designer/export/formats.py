@@ -10,6 +10,7 @@ from designer.export.bom import write_bom_csv, write_bom_xlsx
 from designer.export.graph import write_graphml, write_node_link
 from designer.export.htsim import write_htsim
 from designer.export.infiniband import write_ibsim, write_topo
+from designer.export.model_files import write_lp, write_mps
 from designer.export.names import Names
 from designer.export.netbox import write_netbox
 from designer.export.ns3 import write_ns3
@@ -47,6 +48,8 @@ FORMATS = {
     "ns3": Format("topology of SimAI's ns-3", write_ns3),
     "astra-sim": Format("network of ASTRA-sim's analytical backend", write_astra_sim),
     "htsim": Format("topology of htsim", write_htsim),
+    "lp": Format("link-placement program in LP format", write_lp),
+    "mps": Format("link-placement program in MPS format", write_mps),
 }
 
 

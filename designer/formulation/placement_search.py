@@ -7,7 +7,7 @@ of every model is a program of its own, cheapest first, until all that are left 
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -324,16 +324,26 @@ class PlacementSearch:
             total += kind.count * kind.gpus * min(found, default=0.0)
         return total
 
+    def problem(self, mode: NicMode, bought: Mapping[Switch, int]) -> PlacementProblem | None:
+        """The problem of placing all endpoints on so many bought switches and those that are there.
+
+        None where some endpoints fit none of them.
+        """
+        one = _Choice(mode, *next(iter(bought.items())), 0.0) if len(bought) == 1 else _Choice(mode, None, 0, 0.0)
+        return self._problem_of(one, list(bought.items()))
+
     def _problem(self, choice: _Choice) -> PlacementProblem | None:
         """The placement problem of a choice; None where some endpoints fit none of its switches."""
+        return self._problem_of(choice, [] if choice.switch is None else [(choice.switch, choice.count)])
+
+    def _problem_of(self, choice: _Choice, switches: list[tuple[Switch, int]]) -> PlacementProblem | None:
         cluster = self.instance.cluster
         owned = tuple(
             Slot(item.switch, 0, number, item.name, item.free_ports) for number, item in enumerate(cluster.existing)
         )
         bought: tuple[Slot, ...] = ()
-        if choice.switch is not None:
-            slot = Slot(choice.switch, self.pricing.switch_cents(choice.switch), len(owned))
-            bought = (slot,) * choice.count
+        for number, (switch, count) in enumerate(switches):
+            bought += (Slot(switch, self.pricing.switch_cents(switch), len(owned) + number),) * count
         slots = owned + bought
         room = max(min(slot.port_room, slot.cages * 4) for slot in slots)
         blocks, block_of_gpu, self.block_words = blocks_of(self.instance, self.traffic, choice.mode, self.sides, room)

@@ -53,7 +53,7 @@ def solve_placement(
     """
     solver, began = solver or HighsSolver(), time.monotonic()
     chosen = [Scenario(1.0)]
-    pending = _failures(problem)
+    pending = failures(problem)
     bound, solves = -INF, 0
     while True:
         left = limits.time_limit_s - (time.monotonic() - began)
@@ -75,7 +75,8 @@ def solve_placement(
         pending.remove(broken[0])
 
 
-def _failures(problem: PlacementProblem) -> list[Scenario]:
+def failures(problem: PlacementProblem) -> list[Scenario]:
+    """All failures that the network must survive, one at a time."""
     found: list[Scenario] = []
     for item in problem.survivals:
         if item.kind == "switch":
