@@ -11,7 +11,7 @@ import yaml
 from designer.certify.read_design import DesignFile
 from designer.design_schema import BillLineRecord
 from designer.fabric.fabric import LINK_CLASSES
-from designer.report.amounts import LINK_NAMES, count, listing
+from designer.report.amounts import LINK_NAMES, listing
 from designer.report.markup import Cell, details, facts, section, table, tag
 from designer.report.words import money, percent
 from designer.units import cents
@@ -115,13 +115,11 @@ def digest_words(file: DesignFile) -> str:
 
 
 def _sources(file: DesignFile) -> Element:
-    rows: list[list[Cell]] = []
-    for item, lines in _by_item(file.record.bill_of_materials).items():
-        line = lines[0]
-        mark = "assumed: " if line.price_assumed else ""
-        rows.append([item, line.description, mark + line.source, line.date])
-    name = f"Sources of the prices of {count(len(rows), 'component')}"
-    return details(name, table(["component", "description", "source of the price", "date"], rows))
+    origins = dict.fromkeys(
+        (line.item, ("assumed: " if line.price_assumed else "") + line.source, line.date)
+        for line in file.record.bill_of_materials
+    )
+    return details("Sources of the prices", table(["component", "source of the price", "date"], list(origins)))
 
 
 def _instance(document: Mapping[str, Any]) -> Element:
