@@ -59,10 +59,10 @@ def serves(gpus: Ints, rails: int, hb_domain: int) -> str:
         return "no GPUs"
     on = sorted(set((gpus % rails).tolist()))
     domains = sorted(set((gpus // hb_domain).tolist()))
-    if rails == 1 or len(gpus) != len(on) * len(domains) * (hb_domain // rails):
-        by_rail = f"rails {runs(on)}: " if rails > 1 and len(on) < rails else ""
-        return f"{by_rail}GPUs {runs(gpus.tolist())}"
     name = "all rails" if len(on) == rails else f"{'rail' if len(on) == 1 else 'rails'} {runs(on)}"
+    if rails == 1 or len(gpus) != len(on) * len(domains) * (hb_domain // rails):
+        by_rail = f"{name}: " if len(on) < rails else ""
+        return f"{by_rail}GPUs {runs(gpus.tolist())}"
     return f"{name} of {'domain' if len(domains) == 1 else 'domains'} {runs(domains)}"
 
 

@@ -45,7 +45,7 @@ def test_gpus_are_told_by_rails_and_domains_where_these_are_whole(gpus: list[int
 def test_domains_of_several_gpus_to_a_rail() -> None:
     """Domains of 4 on 2 rails have two GPUs on each; with one rail GPUs go by their numbers."""
     assert serves(np.array([0, 2, 4, 6]), 2, 4) == "rail 0 of domains 0–1"
-    assert serves(np.array([0, 4]), 2, 4) == "rails 0: GPUs 0, 4"
+    assert serves(np.array([0, 4]), 2, 4) == "rail 0: GPUs 0, 4"
     assert serves(np.array([0, 1]), 1, 4) == "GPUs 0–1"
 
 

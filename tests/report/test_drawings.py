@@ -120,3 +120,21 @@ def test_a_network_of_too_many_kinds_of_switches_has_no_drawing() -> None:
     links = Links(np.arange(total), total + gpus, zeros, zeros, zeros, zeros, zeros + 100, zeros)
     fabric = Fabric(total, 1, ("mini-8",), (MediumUse(None, None, None, 1),), nodes, links)
     assert graph_drawing(Anatomy(fabric)) is None
+
+
+def test_fabrics_and_pods_open_to_their_switches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two planes that are alike are rows of a table, of which the rest is told when it grows too long."""
+    fabrics = drawn("planes")[1].section("network").all("details")[0]
+    counts = document("planes")["counts"]
+    assert f"2 alike fabrics: {counts['leaf'] // 2} leaves" in fabrics.all("summary")[0].text
+    assert rows_of(fabrics.all("table")[0]) == [["0", "0", "0", "16"], ["1", "1", "0", "16"]]
+    switches = rows_of(fabrics.all("table")[1])
+    assert len(switches) == counts["switches"] // 2
+    assert switches[0][0] == "leaf 0"
+    monkeypatch.setattr("designer.report.network.MOST_ROWS", 1)
+    fabrics = drawn("planes")[1].section("network").all("details")[0]
+    assert [row[0] for row in rows_of(fabrics.all("table")[0])] == ["0", "and 1 more"]
+    monkeypatch.setattr("designer.report.network.MOST_LISTED", 2)
+    pods = drawn("pods")[1].section("network").all("details")[1]
+    assert pods.all("summary")[0].text == "4 alike pods, 0–3: 2 leaves and 2 spines each; those of the first:"
+    assert [row[0] for row in rows_of(pods.all("table")[0])] == ["leaf 0–1", "spine 0–1"]

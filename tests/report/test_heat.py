@@ -77,8 +77,8 @@ def test_the_map_shows_who_sends_to_whom() -> None:
 
 
 def test_shades_follow_the_logarithm() -> None:
-    table = np.array([[0.0, 1.0], [1e2, 1e4]])
-    assert shades(table).tolist() == [[0, 1], [4, 8]]
+    table = np.array([[0.0, 1e-3, 1.0], [1e2, 3e2, 1e4], [9.9e3, 3.2e3, 3.1e3]])
+    assert shades(table).tolist() == [[0, 1, 1], [4, 5, 8], [8, 8, 7]]
     assert shades(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
 
 
