@@ -26,6 +26,7 @@ from designer.workload.traffic import Traffic
 
 Progress = Callable[[str], None]
 MAX_CLASSES = 150
+MOST_CLASSES = 400  # classes of single failures that are looked at without being asked for
 
 
 @dataclass(frozen=True)
@@ -459,8 +460,11 @@ def _all_demands(study: FailureStudy, local: Ints, gpus: Ints) -> tuple[list[Hub
 def certify_failures(study: FailureStudy, *, pairs: bool = True) -> tuple[FailureResult, ...]:
     """Every class of single failures and, when asked, of pairs; the worst first.
 
-    Classes with the same outcome are told together.
+    Classes with the same outcome are told together. Networks of little symmetry have as many classes as elements: with
+    more than `MOST_CLASSES`, and no failure that the requirements speak of, none is looked at (`unseen_failures`).
     """
+    if unseen_failures(study):
+        return ()
     results: list[FailureResult] = []
     for found in study.singles():
         if study.progress:
@@ -471,6 +475,14 @@ def certify_failures(study: FailureStudy, *, pairs: bool = True) -> tuple[Failur
         # Every unordered pair was met twice, once from each of its elements.
         results += [replace(result, stands_for=result.stands_for // 2) for result in both]
     return tuple(sorted(_together(results), key=lambda result: (result.lower, result.removed, -result.stands_for)))
+
+
+def unseen_failures(study: FailureStudy) -> int:
+    """Classes of single failures that are not looked at, as they are too many and nothing is asked of them."""
+    if study.requirements.survive:
+        return 0
+    many = len(study.singles())
+    return many if many > MOST_CLASSES else 0
 
 
 def _together(results: Iterable[FailureResult]) -> list[FailureResult]:

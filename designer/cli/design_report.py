@@ -275,6 +275,8 @@ def certificate_parts(design: Design, certificate: Certificate) -> Iterator[Any]
     if certificate.failures:
         yield Text("\nFailures, of each class of equal cases one", style="bold")
         yield failures_table(certificate, MOST_FAILURES)
+    elif certificate.phases:
+        yield Text("\nFailures: hardly two of them are alike, and none is asked to be survived: not looked at")
     yield Text("")
     for line in (
         *structure_words(certificate.structure),

@@ -1,11 +1,13 @@
 """A study as tables: the points side by side, and what uncertain prices mean."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from designer.certify.certificate import EXACT
 from designer.cli.console import printable, table
+from designer.cli.design_report import percent
 from designer.plain_yaml import shorten
-from designer.report.words import percent
 from designer.study.task import MISSING
 
 if TYPE_CHECKING:
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
     from designer.study.table import Row, StudyResult
 
 MOST_ROWS = 40
-SHOWN = ("cost_usd", "gap", "switches", "links", "power_w", "step_time_s", "step_overhead")
+MOST_REASON = 300
+MOST_WIDTH = 24
+PARTS = ("gap", "throughput_", "step_overhead", "worst_failure_throughput")
 
 
 def study_report(result: "StudyResult", robust: "Robustness | None", front: Sequence[str]) -> Iterator[Any]:
@@ -26,9 +30,7 @@ def study_report(result: "StudyResult", robust: "Robustness | None", front: Sequ
         notes = [f"and {len(result) - MOST_ROWS:,} more points, see the table files"] if len(result) > MOST_ROWS else []
         if front:
             notes.append(f"+ Pareto-optimal in {' and '.join(front)}")
-        missing = sum(row.outcome.status == MISSING for row in result)
-        if missing:
-            notes.append(f"{missing:,} of {len(result):,} points are not done")
+        notes += _reasons(result)
         if notes:
             yield Text("\n".join(notes))
     if robust is not None:
@@ -36,52 +38,80 @@ def study_report(result: "StudyResult", robust: "Robustness | None", front: Sequ
 
 
 def points_table(result: "StudyResult") -> Any:
-    """A row a point: what was set, then cost and proof, throughput, the worst failure, or why there is no design."""
-    columns = [column.name for column in result.columns]
-    settings = _settings(result)
-    chosen = [name for name in columns if name in SHOWN or name.startswith("throughput_")]
+    """A row a point: what was set, then cost and proof, throughput, and what is left after the worst failure."""
+    settings, chosen = _settings(result), _shown(result)
     marked = any(row.on_front for row in result)
     headings = [name.split(".")[-1] if _unique(name, settings) else name for name in settings]
-    right = tuple(range(len(settings) + len(chosen)))
-    shown = table(*headings, *chosen, "worst failure", "met", *([""] if marked else []), right=right)
+    words = [_heading(name) for name in chosen]
+    shown = table(*headings, *words, *([""] if marked else []), right=tuple(range(len(settings) + len(chosen))))
     for row in result.rows[:MOST_ROWS]:
-        cells = [printable(_cell(name, row[name])) for name in (*settings, *chosen)]
-        shown.add_row(*cells, _worst(row), _met(row), *(["+" if row.on_front else ""] if marked else []))
+        cells = [printable(_cell(name, row[name], row)) for name in (*settings, *chosen)]
+        if row["cost_usd"] is None:
+            cells[len(settings)] = row.outcome.status
+        for column, cell in zip(shown.columns, cells[: len(settings) + 1], strict=False):
+            column.min_width = max(column.min_width or 0, min(len(cell), MOST_WIDTH))  # headings break before cells do
+        shown.add_row(*cells, *(["+" if row.on_front else ""] if marked else []))
     return shown
 
 
+def _shown(result: "StudyResult") -> list[str]:
+    """Columns that say something: a gap where there is one, memory where it does not suffice."""
+    names = [column.name for column in result.columns]
+    chosen = ["cost_usd", "gap", "switches", *(name for name in names if name.startswith("throughput_"))]
+    chosen += ["step_time_s", "step_overhead", "memory_gb", "worst_failure_throughput", "met"]
+    idle = {
+        "gap": not any(row["gap"] for row in result),
+        "memory_gb": all(row["memory_fits"] is not False for row in result),
+        "met": all(row["met"] is not False for row in result),
+    }
+    return [name for name in chosen if name == "cost_usd" or (name in names and not idle.get(name))]
+
+
+def _heading(name: str) -> str:
+    if name.startswith("throughput_"):
+        return f"{name.removeprefix('throughput_')} gets"
+    short = {"cost_usd": "cost", "worst_failure_throughput": "worst failure leaves", "step_overhead": "overhead"}
+    return short.get(name, name).removesuffix("_s").removesuffix("_gb").replace("_", " ")
+
+
 def _settings(result: "StudyResult") -> list[str]:
-    """Labels in place of what they label, where there are some."""
+    """What differs between rows; labels in place of what they label, where that is more than a number or a text."""
     first = result.rows[0]
     plain = [name for name, value in first.settings.items() if not (first.labels and isinstance(value, list | dict))]
-    return [*plain, *first.labels]
+    names = [*plain, *first.labels]
+    varied = [name for name in names if any(row[name] != first[name] for row in result)]
+    return varied or names
 
 
 def _unique(name: str, names: Sequence[str]) -> bool:
-    return "." in name and [other.split(".")[-1] for other in names].count(name.rsplit(".", maxsplit=1)[-1]) == 1
+    ends = [other.rpartition(".")[2] for other in names]
+    return ends.count(name.rpartition(".")[2]) == 1
 
 
-def _cell(name: str, value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return value if isinstance(value, str) else shorten(value)
-    if name.endswith("_usd"):
-        return f"{value:,.0f}"
-    if name in {"gap", "step_overhead"} or name.startswith("throughput_"):
+def _cell(name: str, value: Any, row: "Row") -> str:
+    units = {"_usd": "${:,.0f}", "_s": "{:,.4g} s", "_gb": "{:,.1f} GB"}
+    form = next((form for ending, form in units.items() if name.endswith(ending) and "." not in name), None)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return "" if value is None else value if isinstance(value, str) else shorten(value)
+    if form is not None:
+        return form.format(value)
+    if name == "worst_failure_throughput" and row["worst_failure_upper"] - value > EXACT:
+        return f"{percent(value)} to {percent(row['worst_failure_upper'])}"
+    if name.startswith(PARTS):
         return percent(value)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def _worst(row: "Row") -> str:
-    if row["cost_usd"] is None:
-        return printable(f"{row.outcome.status}: {row.outcome.reason}".removesuffix(": "))
-    worst = row["worst_failure_throughput"]
-    return "" if worst is None else f"{row['worst_failure']} {percent(worst)}"
-
-
-def _met(row: "Row") -> str:
-    return {True: "yes", False: "no", None: ""}[row["met"]]
+def _reasons(result: "StudyResult") -> Iterator[str]:
+    """Why points have no design, each reason once."""
+    without = Counter((row.outcome.status, row.outcome.reason) for row in result if row["cost_usd"] is None)
+    for (status, reason), number in without.most_common(MOST_ROWS):
+        points = "1 point" if number == 1 else f"{number:,} points"
+        line = " ".join(reason.split())
+        short = line if len(line) <= MOST_REASON else line[: MOST_REASON - 1] + "…"
+        yield f"{points} not done" if status == MISSING else f"{points} {status}: {printable(short)}"
 
 
 def robustness_parts(robust: "Robustness") -> Iterator[Any]:
