@@ -2,7 +2,8 @@
 
 A server stands under one switch of Slurm's tree: the leaf of its first NIC's first port, which is what its other NICs
 agree on where rails are cabled alike. As Slurm's guide advises, the tree has these leaves and one switch above each pod
-and each network, not every spine. A block is an HB domain; where a domain is one server it is the servers of a leaf.
+and each network, not every spine; one above all stands for the HB domains that join separate networks. A block is an HB
+domain; where a domain is one server it is the servers of a leaf.
 
 Source: Slurm documentation, "Topology Guide", topology.conf(5) and topology.yaml(5).
 """
@@ -98,16 +99,19 @@ def slurm_tree(plan: Plan) -> list[Branch]:
         node = int(plan.devices.node[leaf])
         branches.append(Branch(names[leaf], tuple(servers)))
         by_part.setdefault(int(part_of_node[node]), {}).setdefault(int(nodes.pod[node]), []).append(names[leaf])
-    tops: list[Branch] = []
+    highest: list[str] = []
     for number, pods in enumerate(by_part.values()):
         top = f"top{number}" if len(by_part) > 1 else "top"
         below = next(iter(pods.values()))
         if len(pods) > 1:
-            below = [f"{top}-pod{pod}" for pod in pods]
-            branches += [Branch(f"{top}-pod{pod}", switches=tuple(leaves)) for pod, leaves in pods.items()]
-        if len(below) > 1:
-            tops.append(Branch(top, switches=tuple(below)))
-    branches += tops
+            width = len(str(max(pods)))
+            inside = [Branch(f"{top}-pod{pod:0{width}}", switches=tuple(leaves)) for pod, leaves in pods.items()]
+            below = [branch.name for branch in inside]
+            branches += inside
+        branches += [Branch(top, switches=tuple(below))] if len(below) > 1 else []
+        highest.append(branches[-1].name if len(below) > 1 else below[0])
+    if len(highest) > 1:
+        branches.append(Branch("top", switches=tuple(highest)))
     _check(plan, names[: len(home)])
     _check(plan, [branch.name for branch in branches])
     return branches
