@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from designer.certify.read_design import DesignFile
-from designer.fabric.fabric import GPU
+from designer.fabric.fabric import GPU, LEAF
 from designer.report.alike import TIERS, Alike, Anatomy, FabricKind, PodKind
 from designer.report.amounts import count, endpoint_words, join_words, listing, runs, serves
 from designer.report.graph import MOST_SWITCHES, NEW, by_plane, drawn_switches, graph_drawing, switch_names
@@ -150,7 +150,7 @@ def _switches(file: DesignFile, anatomy: Anatomy, fabric: int, part: PodKind) ->
 def _rails(file: DesignFile, anatomy: Anatomy) -> Element:
     """Which leaves each rail is on."""
     nodes, links = file.fabric.nodes, file.fabric.links
-    rows = np.flatnonzero(nodes.kind[links.a] == GPU)
+    rows = np.flatnonzero((nodes.kind[links.a] == GPU) & (nodes.kind[links.b] == LEAF))
     ends = np.unique(np.stack([links.a[rows] % file.cluster.rails, links.b[rows]]), axis=1)
     number = {
         node: place

@@ -44,6 +44,8 @@ def with_gaps(items: Sequence[int], chosen: Sequence[int]) -> list[tuple[int | N
     found: list[tuple[int | None, int]] = []
     wanted = set(chosen)
     places = [place for place, item in enumerate(items) if item in wanted]
+    if not places:
+        return [(None, len(items))] if items else []
     for place, following in zip(places, [*places[1:], len(items)], strict=True):
         found.append((items[place], 0))
         if following > place + 1:
@@ -57,10 +59,9 @@ def tiers_drawing(anatomy: Anatomy, kind: FabricKind) -> Element:
     tiers = [tier for tier in TIERS if kind.switches(tier)]
     drawing = _Drawing()
     rows = {tier: TOP + place * ROW for place, tier in enumerate(tiers)}
-    pods = sorted(pod for item in kind.pods for pod in item.pods if pod != -1)
-    numbers = {
-        node: place for tier in tiers for place, node in enumerate(anatomy.members(fabric, tier))
-    }  # as the tables below the drawing count them
+    pods = _pods(kind)
+    # As the tables below the drawing count them.
+    numbers = {node: place for tier in tiers for place, node in enumerate(anatomy.members(fabric, tier))}
     area = (LABELS, WIDTH - 14)
     if pods:
         _draw_pods(drawing, anatomy, fabric, pods, rows, numbers)
@@ -69,10 +70,11 @@ def tiers_drawing(anatomy: Anatomy, kind: FabricKind) -> Element:
         chosen = _joined_cores(anatomy, drawing) if pods else shown(members, MOST_IN_ROW)
         _draw_row(drawing, with_gaps(members, chosen), tier, rows.get(tier, TOP), area, numbers)
     _draw_links(drawing, anatomy)
-    _draw_endpoints(drawing, anatomy, rows["leaf"])
+    if "leaf" in rows:
+        _draw_endpoints(drawing, anatomy, rows["leaf"])
     for tier in tiers:
         _label(drawing, kind, tier, rows[tier])
-    height = rows["leaf"] + BOX_HEIGHT + 62
+    height = max(rows.values()) + BOX_HEIGHT + 62
     words = ", ".join(count(kind.switches(tier), tier) for tier in tiers)
     return tag(
         "svg",
@@ -84,6 +86,13 @@ def tiers_drawing(anatomy: Anatomy, kind: FabricKind) -> Element:
         role="img",
         aria_label=f"Drawing of one fabric by tiers: {words}",
     )
+
+
+def _pods(kind: FabricKind) -> list[int]:
+    """The pods to draw: none unless all leaves and spines are in one, and no core is."""
+    if any((item.tier == "core") != (-1 in part.pods) for part in kind.pods for item in part.switches):
+        return []
+    return sorted(pod for part in kind.pods for pod in part.pods if pod != -1)
 
 
 def _joined_cores(anatomy: Anatomy, drawing: _Drawing) -> list[int]:
@@ -124,7 +133,8 @@ def _draw_pods(
     items = with_gaps(pods, shown(pods, MOST_PODS))
     gaps = sum(pod is None for pod, _ in items)
     slot = (WIDTH - 14 - LABELS - GAP * gaps) / (len(items) - gaps)
-    x, top, bottom = LABELS, rows.get("spine", rows["leaf"]) - 12, rows["leaf"] + BOX_HEIGHT + 52
+    inside = {tier: y for tier, y in rows.items() if tier != "core"}
+    x, top, bottom = LABELS, min(inside.values()) - 12, max(inside.values()) + BOX_HEIGHT + 52
     for pod, left_out in items:
         if pod is None:
             middle = (top + bottom) / 2
@@ -135,10 +145,10 @@ def _draw_pods(
         frame = {"x": x + 3, "y": top, "width": slot - 6, "height": bottom - top, "rx": 6.0}
         drawing.lines.append(tag("rect", class_="pod", **frame))
         drawing.text(x + 12, bottom - 9, f"pod {pod}", class_="quiet")
-        for tier in ("spine", "leaf"):
+        for tier, y in inside.items():
             members = anatomy.members(fabric, tier, pod)
             row = with_gaps(members, shown(members, MOST_IN_POD))
-            _draw_row(drawing, row, tier, rows[tier], (x + 6, x + slot - 6), numbers)
+            _draw_row(drawing, row, tier, y, (x + 6, x + slot - 6), numbers)
         x += slot
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from designer.certify.read_design import DesignFile
-from designer.fabric.fabric import LEAF, Fabric, Links, MediumUse, Nodes
+from designer.fabric.fabric import CORE, KINDS, LEAF, SPINE, Fabric, Links, MediumUse, Nodes
 from designer.report.alike import Anatomy
 from designer.report.graph import MOST_SWITCHES, graph_drawing
 from designer.report.page import report_page
@@ -138,3 +138,26 @@ def test_fabrics_and_pods_open_to_their_switches(monkeypatch: pytest.MonkeyPatch
     pods = drawn("pods")[1].section("network").all("details")[1]
     assert pods.all("summary")[0].text == "4 alike pods, 0–3: 2 leaves and 2 spines each; those of the first:"
     assert [row[0] for row in rows_of(pods.all("table")[0])] == ["leaf 0–1", "spine 0–1"]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "value"),
+    [("pod", LEAF, -1), ("pod", CORE, 0), ("fabric", LEAF, 7), ("fabric", SPINE, 7), ("kind", LEAF, SPINE)],
+)
+def test_a_network_that_is_none_is_drawn_as_it_is(column: str, kind: int, value: int) -> None:
+    """One switch with another pod, fabric or tier than its like: every switch still has its place on the page."""
+    content = document("pods")
+    nodes = content["fabric"]["nodes"]
+    nodes[column][nodes["kind"].index(kind)] = value
+    fabric = file_of(content).fabric
+    section = Page(report_page(file_of(content))).section("network")
+    listed = sum(kind.switches(tier) * len(kind.fabrics) for kind in Anatomy(fabric).kinds for tier in KINDS[LEAF:])
+    assert listed == 20
+    assert section.all("svg", "tiers")
+
+
+def test_a_link_between_gpus_is_no_place_on_a_leaf() -> None:
+    content = document("rails")
+    content["fabric"]["links"]["b"][0] = 1
+    rails = Page(report_page(file_of(content))).section("network").all("details")[-1]
+    assert sum(int(row[3]) for row in rows_of(rails.all("table")[0])) == content["counts"]["leaf"]
