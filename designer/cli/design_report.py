@@ -309,7 +309,9 @@ def template_table(design: Design) -> Any:
             percent(row.saving),
         )
     if not design.comparison:
-        result.add_row("none can be built from this catalog", *[""] * 6)
+        irregular = design.instance.cluster.irregular
+        why = "none: they need servers that are all alike" if irregular else "none can be built from this catalog"
+        result.add_row(why, *[""] * 6)
     return result
 
 
