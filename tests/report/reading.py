@@ -1,5 +1,6 @@
 """Reads a page as a browser would, as far as the tests ask: elements, texts, tables, and whether it is well-formed."""
 
+import json
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
@@ -78,8 +79,6 @@ def rows_of(table: Node) -> list[list[str]]:
 @cache
 def mixed_document() -> str:
     """A design file for servers of two kinds on two switches, one of them there before, as JSON."""
-    import json
-
     instance = mixed_instance(
         [{"demand": "any", "across": "rail"}], [{"name": "old & used", "switch": "eight", "free_ports": 7}]
     )
@@ -93,8 +92,6 @@ def mixed_document() -> str:
 
 def document(name: str) -> Document:
     """A fresh design document: one of the small designs, or `mixed`."""
-    import json
-
     return json.loads(mixed_document()) if name == "mixed" else document_of(name)
 
 
