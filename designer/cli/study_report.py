@@ -109,7 +109,7 @@ def _reasons(result: "StudyResult") -> Iterator[str]:
     without = Counter((row.outcome.status, row.outcome.reason) for row in result if row["cost_usd"] is None)
     for (status, reason), number in without.most_common(MOST_ROWS):
         points = "1 point" if number == 1 else f"{number:,} points"
-        line = " ".join(reason.split())
+        line = "; ".join(part.strip(" -") for part in reason.splitlines())
         short = line if len(line) <= MOST_REASON else line[: MOST_REASON - 1] + "…"
         yield f"{points} not done" if status == MISSING else f"{points} {status}: {printable(short)}"
 

@@ -66,6 +66,7 @@ def _certified(certificate: Certificate) -> dict[str, Scalar]:
     worst = min(certificate.failures, key=lambda failure: failure.lower, default=None)
     values["worst_failure"] = None if worst is None else worst.removed
     values["worst_failure_throughput"] = None if worst is None else worst.lower
+    values["worst_failure_upper"] = None if worst is None else worst.upper  # between the two nothing is proven
     return values
 
 

@@ -18,7 +18,15 @@ TABLE_VERSION = 1
 UNITS = {"_usd": "USD", "_w": "W", "_s": "s", "_gb": "GB", "_gbps": "Gb/s", "_m": "m", "_bytes": "B"}
 FORMATS = ("csv", "json", "parquet")
 FRONT = "pareto"
-_MORE_IS_BETTER = ("throughput_", "worst_failure_throughput", "worst_leaf_pair", "met", "mfu", "memory_fits")
+_MORE_IS_BETTER = (
+    "throughput_",
+    "worst_failure_throughput",
+    "worst_failure_upper",
+    "worst_leaf_pair",
+    "met",
+    "mfu",
+    "memory_fits",
+)
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,11 @@ class Row:
         front = {} if self.on_front is None else {FRONT: self.on_front}
         ends = {"status": outcome.status, "reason": outcome.reason}
         return {**self.settings, **self.labels, **front, **ends, **outcome.values, "wall_s": outcome.wall_s}
+
+    @property
+    def possible(self) -> bool:
+        """Whether neither the certificate falls short nor a job asks for more memory than the GPUs have."""
+        return self["met"] is not False and self["memory_fits"] is not False
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -125,8 +138,7 @@ class StudyResult:
         points: list[list[float] | None] = []
         for row in self.rows:
             found = [row[column.name] for column in columns]
-            possible = row["met"] is not False and row["memory_fits"] is not False
-            usable = possible and all(isinstance(value, int | float) for value in found)
+            usable = row.possible and all(isinstance(value, int | float) for value in found)
             signs = [1 if column.better == "less" else -1 for column in columns]
             points.append([sign * value for sign, value in zip(signs, found, strict=True)] if usable else None)
         return front(points)

@@ -47,6 +47,7 @@ def test_rows_are_the_single_designs(serial: StudyResult) -> None:
     assert row["throughput_dp"] == min(phase.interval.lower for phase in certificate.phases)
     worst = min(certificate.failures, key=lambda failure: failure.lower)
     assert (row["worst_failure"], row["worst_failure_throughput"]) == (worst.removed, worst.lower)
+    assert row["worst_failure_upper"] == worst.upper
     assert row["met"] is certificate.met
     assert row["termination"] == by_hand.provenance.termination
     assert row["rail_only_usd"] > 0
