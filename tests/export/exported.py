@@ -13,7 +13,6 @@ from designer.export.formats import FORMATS
 from designer.export.names import Names
 from designer.export.plan import Plan, make_plan
 from designer.fabric.fabric import Fabric
-from designer.instance.load import load_instance
 from tests.strategies import cable, catalog, instance_of, nic, switch
 
 ROOT = Path(__file__).parents[2]
@@ -63,12 +62,28 @@ DOCUMENTS: dict[str, Document] = {
         "workload": [{"demand": "any"}],
         "search": {"families": ["clos"], "switches": ["qm9700"]},
     },
+    "existing": {
+        "name": "existing",
+        "cluster": {
+            "servers": [
+                {"count": 2, "gpu": "h100-sxm", "gpus": 8, "nic": "cx7-400"},
+                {"count": 1, "gpu": "h100-sxm", "gpus": 4, "nic": "cx7-200"},
+            ],
+            "existing": [
+                {"name": "used-a", "switch": "qm9700", "free_ports": 13},
+                {"name": "used-b", "switch": "qm9700", "free_ports": 16},
+            ],
+        },
+        "workload": [{"demand": "any", "across": "cluster"}],
+        "requirements": {"throughput": {"any": 0.25}},
+        "search": {"families": ["link-placement"], "switches": ["qm9700"]},
+    },
 }
 
 
 @cache
 def design_file(name: str) -> DesignFile:
-    """The design of an instance above, of the small one with pods, or of the template with existing switches."""
+    """The design of an instance above, of a small one with pods, or of one with ports that are broken out."""
     if name == "pods":
         document = {
             "name": "pods",
@@ -78,14 +93,12 @@ def design_file(name: str) -> DesignFile:
             "catalog": "catalog.yaml",
         }
         return file_of(instance_from_document(document, ROOT / "instances" / "small"))
-    if name == "existing":
-        return file_of(load_instance(ROOT / "designer" / "instance" / "samples" / "existing.yaml"))
     if name == "split":
         return file_of(split_instance())
     return file_of(instance_from_document(DOCUMENTS[name]))
 
 
-NAMES = (*DOCUMENTS, "pods", "existing", "split")
+NAMES = (*DOCUMENTS, "pods", "split")
 
 
 def split_instance() -> Instance:
