@@ -1,4 +1,4 @@
-"""Runs the shipped studies and writes what came out: table.csv and pictures in each folder, the report in its README.
+"""Runs the shipped studies and writes what came out: tables and pictures in each folder, the report in its README.
 
     python benchmarks/studies.py [NAME ...]
 
@@ -47,8 +47,8 @@ def update(name: str) -> None:
         ).stdout
         table = (Path(made) / "table.csv").read_text(encoding="utf-8")
         (folder / "table.csv").write_text(without_seconds(table), encoding="utf-8")
-        for picture in Path(made).glob("*.svg"):
-            (folder / picture.name).write_bytes(picture.read_bytes())
+        for made_file in [*Path(made).glob("*.svg"), *Path(made).glob("robustness.json")]:
+            (folder / made_file.name).write_bytes(made_file.read_bytes())
     readme = folder / "README.md"
     readme.write_text(with_report(readme.read_text(encoding="utf-8"), report), encoding="utf-8")
 

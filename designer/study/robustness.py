@@ -21,7 +21,7 @@ from designer.study.executors import engine_of
 from designer.study.points import Point
 from designer.study.run import Plan, Progress, run_plan
 from designer.study.schema import PriceSection, PricesSection, StudyOptions
-from designer.study.table import StudyResult
+from designer.study.table import Row, StudyResult
 from designer.study.task import OPTIMAL, Piece
 from designer.units import cents, usd
 
@@ -114,7 +114,7 @@ def robustness(
             return None
         found = _Networks(base)
         for row in result:
-            found.number(row.pieces)
+            found.number(row)
         changes = _Changes(base, found, designed)
         if prices.break_even and not changes.search(prices.vary):
             return None
@@ -165,34 +165,38 @@ def network_cents(network: Network, instance: Instance) -> int:
 
 
 class _Networks:
-    """Networks met so far, numbered from 0 in the order they were met."""
+    """Networks met so far, numbered from 0 in the order they were met, each with a row of it."""
 
     def __init__(self, base: Base) -> None:
         self.base_instance = base.instance(BASE)
         self.known: dict[Network, int] = {}
+        self.rows: list[Row] = []
 
-    def number(self, network: Network) -> int:
-        """The number of a network: of all that buy the same."""
-        same = tuple(sorted(network, key=lambda piece: (piece.used_for, piece.item, piece.length_m)))
-        return self.known.setdefault(same, len(self.known))
+    def number(self, row: Row) -> int:
+        """The number of a row's network: of all that buy the same."""
+        number = self.known.setdefault(_same(row.pieces), len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(row)
+        return number
 
     def name(self, network: Network) -> str:
         """What a network is called in reports."""
-        return f"design {self.number(network) + 1}"
+        return f"design {self.known[_same(network)] + 1}"
 
-    def words(self, network: Network) -> str:
+    def words(self, number: int) -> str:
         """Switches with their radix, then what joins them."""
-        catalog = self.base_instance.catalog
-        tiers: list[str] = []
-        cabling: dict[str, list[str]] = {}
-        for piece in network:
-            switch = catalog.switches.get(piece.item)
-            if switch is None:
+        row, tiers, cabling = self.rows[number], list[str](), dict[str, list[str]]()
+        for piece in row.pieces:
+            if piece.item in self.base_instance.catalog.switches:
+                radix = row[f"{piece.used_for}_radix"]
+                tiers.append(f"{piece.quantity:,} {piece.used_for} {piece.item} of {radix} ports")
+            else:
                 cabling.setdefault(piece.used_for, []).append(piece.item)
-                continue
-            radix = switch.radix(switch.native_mode)
-            tiers.append(f"{piece.quantity:,} {piece.used_for} {piece.item} of {radix} ports")
         return "; ".join([", ".join(tiers), *(f"{use} {', '.join(items)}" for use, items in cabling.items())])
+
+
+def _same(network: Network) -> Network:
+    return tuple(sorted(network, key=lambda piece: (piece.used_for, piece.item, piece.length_m)))
 
 
 def _choices(found: _Networks, result: StudyResult, lists: Sequence[Instance]) -> tuple[Choice, ...]:
@@ -201,18 +205,18 @@ def _choices(found: _Networks, result: StudyResult, lists: Sequence[Instance]) -
     proven = [cents(row["cost_usd"]) for row in result][1:]
     costs = [[network_cents(network, instance) for instance in lists] for network in networks]
     for sample, (row, least) in enumerate(zip(result.rows[1:], proven, strict=True)):
-        own, cheapest = costs[found.number(row.pieces)][sample], min(column[sample] for column in costs)
+        own, cheapest = costs[found.number(row)][sample], min(column[sample] for column in costs)
         if not own == least == cheapest:
             raise RepricingError(
                 f"price list {sample}: proven {least} cents, the same network priced anew {own}, another {cheapest}"
             )
     choices: list[Choice] = []
-    for network, column in zip(networks, costs, strict=True):
+    for number, (network, column) in enumerate(zip(networks, costs, strict=True)):
         regrets = [cost - least for cost, least in zip(column, proven, strict=True)]
         choices.append(
             Choice(
                 found.name(network),
-                found.words(network),
+                found.words(number),
                 usd(network_cents(network, found.base_instance)),
                 regrets.count(0) / len(regrets),
                 usd(sum(regrets)) / len(regrets),
@@ -273,7 +277,7 @@ class _Changes:
             return not wanted
         for (path, value), row in zip(wanted, result, strict=True):
             self._at[path, value] = (row.pieces, cents(row["cost_usd"]))
-            self.networks.number(row.pieces)
+            self.networks.number(row)
         return True
 
     def _cost(self, network: Network, path: str, value: int) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 
 from designer.catalog.media import item_unit
 from designer.certify.certificate import Certificate
-from designer.fabric.fabric import CORE, LEAF, LINK_CLASSES, SPINE, Fabric
+from designer.fabric.fabric import CORE, LEAF, LINK_CLASSES, SPINE
 from designer.instance.instance import Job
 from designer.result import Design
 from designer.study.task import Piece, Scalar
@@ -27,7 +27,7 @@ def row_values(design: Design) -> dict[str, Scalar]:
         "any_topology_bound_usd": None if any_cents is None else usd(any_cents),
         "power_w": design.power_w,
         **design.counts,
-        **_switches(design.fabric),
+        **_switches(design),
         **_shape(design),
         **({} if design.certificate is None else _certified(design.certificate)),
         **_steps(design),
@@ -40,11 +40,17 @@ def row_values(design: Design) -> dict[str, Scalar]:
     return values
 
 
-def _switches(fabric: Fabric) -> dict[str, Scalar]:
-    found: dict[str, Scalar] = {}
-    for tier, kind in TIERS.items():
-        used: list[int] = np.unique(fabric.nodes.model[fabric.nodes.kind == kind]).tolist()
-        found[f"{tier}_switch"] = ", ".join(fabric.models[model] for model in used) or None
+def _switches(design: Design) -> dict[str, Scalar]:
+    """Models of each tier, and their radix: ports of the speed of the links from below."""
+    fabric, found = design.fabric, dict[str, Scalar]()
+    kind, links = fabric.nodes.kind, fabric.links
+    for tier, number in TIERS.items():
+        used: list[int] = np.unique(fabric.nodes.model[kind == number]).tolist()
+        models = [design.instance.catalog.switches[fabric.models[model]] for model in used]
+        speeds: list[int] = np.unique(links.gbps[(kind[links.b] == number) & (kind[links.a] < number)]).tolist()
+        radices = {model.radix(mode) for model in models for gbps in speeds for mode in model.modes_at(gbps)}
+        found[f"{tier}_switch"] = ", ".join(model.key for model in models) or None
+        found[f"{tier}_radix"] = max(radices, default=None)
     return found
 
 

@@ -41,6 +41,7 @@ def test_rows_are_the_single_designs(serial: StudyResult) -> None:
     assert row["status"] == "optimal"
     assert row["gap"] == 0
     assert row["leaf"] == by_hand.counts["leaf"]
+    assert (row["leaf_switch"], row["leaf_radix"], row["core_switch"], row["core_radix"]) == ("qm9700", 64, None, None)
     assert row["power_w"] == by_hand.power_w
     certificate = by_hand.certificate
     assert certificate is not None
