@@ -33,7 +33,8 @@ def _port_problems(owned: OwnedSwitch, known: ExistingSwitch, switch: Switch, en
     """Links on the switch against its free ports.
 
     With c ports of its native mode to a cage, the last ceil(free / c) cages are free, and a port of a cage that runs
-    as p ports takes c / p of a free port. What was in use before stays in use.
+    as p ports takes c / p of a free port. What was in use before stays in use: of the first of these cages the last
+    (free mod c) / c of its ports are free, where that is not 0.
     """
     native = switch.native_mode
     mine = np.flatnonzero(ends.node == owned.node)
@@ -42,10 +43,14 @@ def _port_problems(owned: OwnedSwitch, known: ExistingSwitch, switch: Switch, en
     if len(taken):
         cages = ", ".join(map(str, np.unique(ends.cage[taken]).tolist()))
         yield f"links in cages {cages}, free are {first} to {switch.cages - 1}"
+    half = Fraction(-known.free_ports % native.ports_per_cage, native.ports_per_cage)
     weight = Fraction(0)
     for gbps, count in zip(*np.unique(ends.gbps[mine], return_counts=True), strict=True):
         finest = max((mode.ports_per_cage for mode in switch.modes_at(int(gbps))), default=native.ports_per_cage)
         weight += Fraction(native.ports_per_cage, finest) * int(count)
+        shared = mine[(ends.cage[mine] == first) & (ends.gbps[mine] == gbps)]
+        if len(shared) and int(ends.lane[shared].min()) < half * finest:
+            yield f"a link at port {int(ends.lane[shared].min())} of cage {first}, a part of which was in use"
     if weight > known.free_ports:
         yield f"links take {float(weight):g} ports, free are {known.free_ports}"
     left = switch.max_ports - (switch.radix(native) - known.free_ports)

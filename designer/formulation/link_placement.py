@@ -5,6 +5,7 @@ No shape is assumed. One `add_...` function for each family of constraints; the 
     z_s     whether switch s is used                x_bs    whether block b sits on switch s
     y_stk   bundles of links of kind k between s, t c_se    cages of switch s for ends of kind e
     f_ba    Gb/s that block b sends over arc a      u_stk   whether s and t have links of kind k
+    h_se    whether ends of kind e are in the cage of switch s that is taken in part
 
 Money is in USD, rates in units of the slowest link. The model is `solvers.LinearModel`: solved from arrays, handed to
 PuLP for its solvers and for LP and MPS files.
@@ -44,6 +45,7 @@ class PlacementProgram:
     attach: dict[Arc, int] = field(default_factory=dict[Arc, int])
     links: dict[Arc, list[int]] = field(default_factory=dict[Arc, list[int]])
     cages: dict[tuple[int, End, bool], int] = field(default_factory=dict[tuple[int, End, bool], int])
+    in_part: dict[tuple[int, End, bool], int] = field(default_factory=dict[tuple[int, End, bool], int])
     some: dict[Arc, list[int]] = field(default_factory=dict[Arc, list[int]])
 
     @cached_property
@@ -190,24 +192,39 @@ def _ports_by_end(program: PlacementProgram) -> dict[tuple[int, End, bool], Term
 
 
 def add_cages(program: PlacementProgram) -> None:
-    """Ports of one kind fill cages of p ports, each with one module: sum of ports <= p c_se, c_se whole."""
-    for (slot, end, hosts), (columns, values) in _ports_by_end(program).items():
-        cage = program.builder.add_column(
-            end.cage_cents / 100, 0.0, float(program.problem.slots[slot].cages), integer=True
-        )
-        program.cages[slot, end, hosts] = cage
-        program.builder.add_row(-INF, 0.0, [*columns, cage], [*values, -float(end.per_cage)])
+    """Ports of one kind fill cages of p ports, each with one module: sum of ports <= p c_se, c_se whole.
+
+    Where a used switch has a cage of which q ports are taken, sum of ports <= p c_se - q h_se.
+    """
+    for (s, end, hosts), (ports, counts) in _ports_by_end(program).items():
+        slot, builder = program.problem.slots[s], program.builder
+        cage = builder.add_column(end.cage_cents / 100, 0.0, float(slot.cages), integer=True)
+        program.cages[s, end, hosts] = cage
+        columns, values = [*ports, cage], [*counts, -float(end.per_cage)]
+        lost = slot.lost_in_part(end.per_cage)
+        if lost is not None:
+            part = builder.add_column(0.0, 0.0, 1.0, integer=True)
+            program.in_part[s, end, hosts] = part
+            columns.append(part)
+            values.append(float(lost))
+        builder.add_row(-INF, 0.0, columns, values)
 
 
 def add_port_limits(program: PlacementProgram) -> None:
     """Cages and ports of a switch: sum_e c_se <= cages_s z_s, and sum of weighted ports <= ports_s z_s.
 
-    On a switch that is there already a port of a cage broken out counts as its part of a free port.
+    On a switch that is there already a port of a cage broken out counts as its part of a free port, and a cage that is
+    taken in part holds ends of one kind: sum_e c_se <= (cages_s - 1) z_s + sum_e h_se, sum_e h_se <= 1.
     """
     by_end = _ports_by_end(program)
     for s, slot in enumerate(program.problem.slots):
         cages = [column for (at, _, _), column in program.cages.items() if at == s]
-        program.builder.add_row(-INF, 0.0, [*cages, program.used[s]], [1.0] * len(cages) + [-float(slot.cages)])
+        parts = [column for (at, _, _), column in program.in_part.items() if at == s]
+        whole = slot.cages - 1 if parts else slot.cages
+        terms = [1.0] * len(cages) + [-1.0] * len(parts) + [-float(whole)]
+        program.builder.add_row(-INF, 0.0, [*cages, *parts, program.used[s]], terms)
+        if parts:
+            program.builder.add_row(-INF, 1.0, parts, [1.0] * len(parts))
         columns: list[int] = []
         values: list[float] = []
         for (at, end, _), (ports, counts) in by_end.items():

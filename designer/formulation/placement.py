@@ -43,10 +43,11 @@ class Slot:
             return self.switch.cages
         return -(-self.free_ports // self.switch.native_mode.ports_per_cage)
 
-    @property
-    def first_cage(self) -> int:
-        """The first of them; a switch that is there already has its free ports at the end."""
-        return self.switch.cages - self.cages
+    def lost_in_part(self, ports_per_cage: int) -> int | None:
+        """Ports that are missing in the one cage of a used switch that is taken in part, None where none is."""
+        native = self.switch.native_mode.ports_per_cage
+        left = 0 if self.free_ports is None else self.free_ports % native
+        return ports_per_cage - left * ports_per_cage // native if left else None
 
     def port_weight(self, ports_per_cage: int) -> Fraction:
         """What a port of such a cage takes of `port_room`."""

@@ -61,11 +61,16 @@ class Wires:
         self.next_cage.append(0)
         return len(self.models) - 1
 
-    def use(self, existing: ExistingSwitch) -> int:
-        """A switch that is there already."""
-        number = self.buy(existing.switch.key)
+    def use(self, existing: ExistingSwitch, in_part: tuple[str, int] = ("host", 200)) -> int:
+        """A switch that is there already; a cage that is taken in part goes to ports of one kind and speed."""
+        number, native = self.buy(existing.switch.key), existing.switch.native_mode.ports_per_cage
         self.owned.append(OwnedSwitch(self.instance.cluster.gpus + number, existing.name, existing.free_ports))
-        self.next_cage[number] = existing.free_cages.start
+        first, taken = existing.free_cages.start, -existing.free_ports % native
+        if taken:
+            (mode,) = existing.switch.modes_at(in_part[1])
+            self.open_cage[number, *in_part] = first, taken * mode.ports_per_cage // native
+            first += 1
+        self.next_cage[number] = first
         return number
 
     def attach(self, at: int, gpus: range) -> None:

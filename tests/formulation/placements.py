@@ -15,12 +15,11 @@ NIC = Nic("nic", "test", "test", ("ethernet",), 200, "port", 1, 1, (NicMode(1, 2
 MEDIUM = LinkMedium("optics", "optics", "module", "module", "fibre", 1, 500.0)
 
 
-def model(ports: int) -> Switch:
-    """A switch of `ports` cages, each one port of 400 Gb/s or two of 200."""
-    modes = (PortMode(1, 400), PortMode(2, 200))
-    return Switch(
-        f"s{ports}", "test", "test", ("ethernet",), "port", ports, 400, modes, 2 * ports, 0.0, False, FREE, "test"
-    )
+def model(cages: int, ports: int = 1) -> Switch:
+    """A switch whose cages are each so many ports of 400 Gb/s, or twice as many of 200."""
+    modes = (PortMode(ports, 400), PortMode(2 * ports, 200))
+    key, most = f"s{cages}x{ports}", 2 * ports * cages
+    return Switch(key, "test", "test", ("ethernet",), "port", cages, 400, modes, most, 0.0, False, FREE, "test")
 
 
 def blocks_of(*sizes: int, sides: Sequence[int] | None = None, alike: Sequence[int] | None = None) -> tuple[Block, ...]:
@@ -38,9 +37,9 @@ def blocks_of(*sizes: int, sides: Sequence[int] | None = None, alike: Sequence[i
     )
 
 
-def host_kind(usd: int = 5, cage_usd: int = 30) -> HostKind:
-    """200 Gb/s, two ports to a cage."""
-    return HostKind(200, MEDIUM, End("host", 2, 100 * cage_usd), Fraction(100 * usd))
+def host_kind(per_cage: int = 2) -> HostKind:
+    """200 Gb/s for 5 USD, and 30 for each cage of the switch."""
+    return HostKind(200, MEDIUM, End("host", per_cage, 3000), Fraction(500))
 
 
 def link_kind(gbps: int = 400, per_cage: int = 1, bundle: int = 1, usd: int = 10, cage_usd: int = 40) -> LinkKind:

@@ -4,7 +4,7 @@ python tests/formulation/test_link_placement.py --update     writes the files an
 
 A file holds the columns that a family needs and the rows it adds: z_s switch s is used, x_b_s block b sits on switch s,
 y_s_t_k bundles of kind k between s and t, u_s_t_k whether there are any, c_s_e cages of switch s for ends of kind e,
-w_s side of switch s, f_b_s_t what block b sends from s to t; v are the rest.
+h_s_e whether such ends are in the cage that is taken in part; v are the rest, such as flows.
 """
 
 import re
@@ -20,7 +20,7 @@ import pytest
 from designer.formulation import link_placement as rows
 from designer.formulation.block_demand import Hose
 from designer.formulation.link_placement import PlacementProgram, Scenario
-from designer.formulation.placement import PlacementProblem, Slot
+from designer.formulation.placement import End, PlacementProblem, Slot
 from designer.formulation.placement_cuts import add_cut_sets, add_shortfalls
 from designer.formulation.pulp_models import write_model
 from tests.formulation.placements import blocks_of, demand, host_kind, link_kind, model
@@ -99,6 +99,29 @@ def links() -> PlacementProgram:
 def cages() -> PlacementProgram:
     program = bare(two_speeds(), "attach", "links")
     rows.add_cages(program)
+    return program
+
+
+def part_taken() -> PlacementProblem:
+    """One block on a switch of two ports to a cage, one cage half taken, that is joined to a new one."""
+    slots = Slot(model(4, 2), 0, 1, "used", 3), BOUGHT
+    problem = tiny(slots, 1)
+    kind = replace(link_kind(), lower=End("up400", 2, 4000))
+    return replace(problem, host_kinds={(0, 0): host_kind(4)}, link_kinds={(0, 1): (kind,)})
+
+
+def cages_in_part() -> PlacementProgram:
+    program = bare(part_taken(), "attach", "links")
+    rows.add_cages(program)
+    return program
+
+
+def port_limits_in_part() -> PlacementProgram:
+    program = bare(part_taken(), "used", "attach", "links", "cages")
+    program.in_part = {
+        key: program.builder.add_column(0.0, 0.0, 1.0, integer=True) for key in program.cages if key[0] == 0
+    }
+    rows.add_port_limits(program)
     return program
 
 
@@ -203,7 +226,9 @@ FAMILIES: dict[str, Callable[[], PlacementProgram]] = {
         attachment,
         links,
         cages,
+        cages_in_part,
         port_limits,
+        port_limits_in_part,
         sides,
         order_of_switches,
         order_of_blocks,
@@ -231,7 +256,8 @@ def names_of(program: PlacementProgram) -> dict[int, str]:
             for (one, other), columns in table.items()
             for kind, column in enumerate(columns)
         }
-    names |= {column: f"c_{s}_{end.key}" for (s, end, _), column in program.cages.items()}
+    for letter, table in (("c", program.cages), ("h", program.in_part)):
+        names |= {column: f"{letter}_{s}_{end.key}" for (s, end, _), column in table.items()}
     return names
 
 

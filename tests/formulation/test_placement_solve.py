@@ -8,10 +8,10 @@ import pytest
 
 from designer.formulation.block_demand import Hose
 from designer.formulation.blocks import with_alike
-from designer.formulation.placement import PlacementProblem, Slot, Survival
+from designer.formulation.placement import End, LinkKind, PlacementProblem, Slot, Survival
 from designer.formulation.placement_solve import PlacementReport, solve_placement
 from designer.formulation.solvers import SolveLimits
-from tests.formulation.placements import blocks_of, demand, host_kind, link_kind, model
+from tests.formulation.placements import MEDIUM, blocks_of, demand, host_kind, link_kind, model
 from tests.reference.placement import cheapest_cents, cost_cents, stands
 
 MOST_LINKS = 4
@@ -103,6 +103,39 @@ def test_only_what_is_cheaper_than_a_given_cost_counts(seed: int) -> None:
     if cost is not None:
         assert solved(problem, below_cents=cost).termination == "infeasible"
         assert solved(problem, below_cents=cost + 1).cost_cents == cost
+
+
+def part_taken(seed: int) -> PlacementProblem:
+    """Blocks on a switch of two ports to a cage, an odd number of them free, and on bought ones of one to a cage."""
+    rng = np.random.default_rng(seed)
+    blocks, free = 3, int(rng.choice([1, 3, 3, 5, 5]))
+    slots = (Slot(model(4, 2), 0, 1, "used", free), Slot(model(3), 40_000, 0))
+    hosts = {(b, s): host_kind(4 if s == 0 else 2) for b in range(blocks) for s in range(2)}
+    links = []
+    for gbps, per_cage, usd in ((400, 1, 10), (200, 2, 6)):
+        ends = End(f"up{gbps}", 2 * per_cage, 4000), End(f"up{gbps}", per_cage, 4000)
+        links.append(LinkKind(gbps, MEDIUM, *ends, 1, 100 * usd))
+    chosen = tuple(links[: rng.integers(1, 3)]) if rng.random() < 0.7 else (links[1],)
+    rates = {(b, h): float(rng.choice([0, 100, 200])) for b in range(blocks) for h in range(blocks) if b != h}
+    sizes = rng.integers(1, 4, blocks).tolist()
+    return PlacementProblem(slots, blocks_of(*sizes), (demand(rates, blocks),), hosts, {(0, 1): chosen})
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_of_a_cage_that_is_taken_in_part_only_the_rest_is_used(seed: int) -> None:
+    problem = part_taken(seed)
+    report = solved(problem)
+    assert report.cost_cents == cheapest_cents(problem, 5)
+
+
+@pytest.mark.parametrize(("free", "fits"), [(3, False), (4, True)])
+def test_three_ports_do_not_go_into_half_a_cage(free: int, fits: bool) -> None:
+    """Three hosts and three links of 200 Gb/s want two cages of four; half of a cage is two of its ports."""
+    slots = Slot(model(4, 2), 0, 1, "used", free), Slot(model(4), 40_000, 0)
+    hosts = {(0, 0): host_kind(4), (1, 1): host_kind()}
+    kind = LinkKind(200, MEDIUM, End("up", 4, 4000), End("up", 2, 4000), 1, 600)
+    problem = PlacementProblem(slots, blocks_of(3, 3), (demand({(0, 1): 600.0}, 2),), hosts, {(0, 1): (kind,)})
+    assert (solved(problem).placement is not None) == fits
 
 
 @pytest.mark.parametrize(("share", "counts"), [(0.4, (1, 1)), (0.6, (3, 0))])

@@ -60,8 +60,11 @@ def cost_cents(problem: PlacementProblem, placement: Placement) -> Fraction | No
         room, most = slot.switch.cages, slot.switch.max_ports
         used = sum(taken.values())
         if slot.free_ports is not None:
-            room, most = math.ceil(slot.free_ports / native), slot.free_ports
+            room, most = slot.free_ports // native, slot.free_ports
             used = sum(Fraction(count * native, key[1].per_cage) for key, count in taken.items())
+            rest = Fraction(slot.free_ports % native, native)  # free in the cage that is taken in part
+            fits = [key for key in taken if rest and 0 < (taken[key] % key[1].per_cage) <= rest * key[1].per_cage]
+            room += 1 if fits else 0
         if sum(cages.values()) > room or used > most:
             return None
         total += sum(key[1].cage_cents * count for key, count in cages.items())
