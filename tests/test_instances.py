@@ -9,6 +9,7 @@ from benchmarks.best_known import (
     INSTANCES,
     LIMIT_S,
     MARKS,
+    Record,
     families,
     instance_files,
     read_records,
@@ -87,6 +88,10 @@ def test_an_instance_loads_is_named_as_its_file_and_opens_with_a_comment(path: P
     assert path.read_text(encoding="utf-8").startswith("# ")
 
 
+def _without(record: Record, names: set[str]) -> Record:
+    return {name: value for name, value in record.items() if name not in names}
+
+
 def _short_of_the_plain_lp(result: Design, instance: Instance) -> list[str]:
     """Steps that a network does not carry GPU by GPU and link by link, `any` as two permutations."""
     traffic, graph, rng, short = derive_traffic(instance), graph_of(result.fabric), np.random.default_rng(0), []
@@ -111,8 +116,10 @@ def test_the_design_is_proven_and_the_recorded_one(path: Path) -> None:
     result = design(instance, Options(time_limit_s=LIMIT_S))
     assert result.certificate is not None
     assert result.certificate.met
-    known = read_records(path.parent.name)[path.stem]
-    assert {**record_of(result), "version": ""} == {**known, "version": ""}
+    known, left_out = read_records(path.parent.name)[path.stem], {"version"}
+    if result.shape is None:
+        left_out.add("counts")  # networks of the same cost differ
+    assert _without(record_of(result), left_out) == _without(known, left_out)
     assert (result.shape is None) == (path.parent.name in ("existing", "irregular") or path.stem in DIRECT)
     if result.shape is None:
         assert _short_of_the_plain_lp(result, instance) == []
