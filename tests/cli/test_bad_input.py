@@ -183,7 +183,7 @@ def test_wrong_options_are_usage_errors(run: Run, write: Write, arguments: list[
     assert expected in ran.err
 
 
-@pytest.mark.parametrize("arguments", [["desing"], ["design"], ["schema", "study"], ["schema", "nothing"], []])
+@pytest.mark.parametrize("arguments", [["desing"], ["design"], ["study"], ["schema", "nothing"], []])
 def test_wrong_commands_are_usage_errors(run: Run, arguments: list[str]) -> None:
     ran = run(*arguments)
     assert ran.code == 2

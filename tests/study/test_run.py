@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from designer.study.run import EngineLostError, Progress
 from designer.study.schema import StudyOptions
 from designer.study.store import RESULTS, keys_of
 from designer.study.table import StudyResult
+from designer.study.task import perform, task_of
 from designer.workload.step_time import memory_per_gpu, step_time
 from tests.cli.conftest import environment
 from tests.study.samples import AXES, BASE, DOMAIN, FLOOR, LARGE, MANY, PIPELINE, PRICE, Counting, Deadly
@@ -228,6 +230,14 @@ def test_after_sigkill_of_a_worker_and_then_of_the_study_it_resumes_to_the_same_
     assert study(LARGE, MANY, executor=rest, folder=tmp_path) == study(LARGE, MANY, executor="serial")
     assert done.isdisjoint(rest.keys)
     assert len(done) + len(rest.keys) == 8
+
+
+def test_a_worker_of_another_version_says_so() -> None:
+    task = task_of(instance_from_document(BASE), StudyOptions())
+    assert perform(task).status == "optimal"
+    other = perform(replace(task, version="0.0.1"))
+    assert other.status == "failed"
+    assert "the study 0.0.1" in other.reason
 
 
 def test_an_executor_that_breaks_ends_the_study_in_words(tmp_path: Path) -> None:
