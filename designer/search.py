@@ -101,7 +101,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
             raise NoDesignError(f"no design found {what.get(ended, ended)}")
         families = families_of(instance, options.families, traffic)
         raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
-    any_cents = any_bound(instance, traffic, pricing, media)
+    any_cents = any_network_bound(instance, traffic, pricing, media).cents
     results = [_design(instance, traffic, item, found, any_cents, known, options, started) for item in offers]
     if not options.certify:
         return results[0]
@@ -139,21 +139,12 @@ def _candidates(
         found.append(grid_candidate(instance, traffic, pricing, media, below, limits, report))
     if PLACEMENT in families and not options.should_stop():
         below = min((item.cost_cents for item in found), default=math.inf)
-        any_cents = any_bound(instance, traffic, pricing, media) or 0
+        any_cents = any_network_bound(instance, traffic, pricing, media).cents or 0
         if any_cents < below:  # else what was found is optimal among all networks
             left = max(0.0, options.time_limit_s - (time.monotonic() - started))
             limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
             found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report, options.solver))
     return found
-
-
-def any_bound(instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> int | None:
-    """The bound in cents over any network, less what switches that are there already would cost; None where unknown."""
-    if instance.cluster.irregular:
-        return None
-    cents = any_network_bound(instance, traffic, pricing, media).cents
-    given = sum(pricing.switch_cents(item.switch) for item in instance.cluster.existing)
-    return None if cents is None else max(0, cents - given)
 
 
 def _any_network(instance: Instance, families: tuple[str, ...]) -> bool:

@@ -11,11 +11,11 @@ arguments hold for all of them, given that GPUs pass on nothing that is not thei
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designer.catalog.components import NicMode, Switch
+from designer.catalog.components import Nic, NicMode, Switch
 from designer.catalog.media import LinkMedium
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.fabric.grid import ROW_HOST_M
@@ -75,17 +75,69 @@ def any_network_bound(instance: Instance, traffic: Traffic, pricing: Pricing, me
 
     It speaks of the switches, protocols and NIC modes that the search may use, all NICs in one mode and every port of
     theirs connected, and of the cable lengths of the instance, the shorter one of its two for links between switches.
-    Failures to survive, tiers and fixed leaves only make networks dearer and are left out.
+    Failures to survive, tiers and fixed leaves only make networks dearer and are left out. Switches that are there
+    already could be bought as well: what they would cost is taken off. For those, and for clusters with several kinds
+    of servers, ports and cables to the hosts are counted by themselves.
     """
     cluster, search = instance.cluster, instance.search
+    if cluster.irregular:
+        return _mixed_bound(instance, pricing, media)
     switches = usable_switches(instance.catalog, cluster.nic, search, pricing)
+    switches += [
+        item for item in {owned.switch.key: owned.switch for owned in cluster.existing}.values() if item not in switches
+    ]
     found: list[AnyNetworkBound] = []
     for mode in cluster.nic.modes:
         if search.planes is None or mode.ports in search.planes:
             models = [_model(instance, switch, switches, mode, pricing, media) for switch in switches]
             found.append(_bound_of_mode(traffic, models, mode))
     none = AnyNetworkBound(None, "no switch of the catalog can hold an endpoint and carry its traffic", 0)
-    return min((item for item in found if item.cents is not None), key=lambda item: item.cents or 0, default=none)
+    best = min((item for item in found if item.cents is not None), key=lambda item: item.cents or 0, default=none)
+    if best.cents is None or not cluster.existing:
+        return best
+    given = sum(pricing.switch_cents(owned.switch) for owned in cluster.existing)
+    ports = _mixed_bound(instance, pricing, media)
+    return max(replace(best, cents=max(0, best.cents - given)), ports, key=lambda item: item.cents or 0)
+
+
+def _mixed_bound(instance: Instance, pricing: Pricing, media: MediaFinder) -> AnyNetworkBound:
+    """Every NIC's cheapest cable, and the cheapest switches for the ports that those which are there cannot hold."""
+    cluster, total = instance.cluster, 0.0
+    models: dict[str, Switch] = {}
+    for kind in cluster.kinds():
+        usable = usable_switches(instance.catalog, kind.nic, instance.search, pricing)
+        models |= {switch.key: switch for switch in usable}
+        places = [*usable, *(owned.switch for owned in cluster.existing)]
+        total += kind.count * kind.gpus * min(_host_cents(instance, kind.nic, item, pricing, media) for item in places)
+    if total == math.inf:
+        return AnyNetworkBound(None, "no switch of the catalog can hold some of the NICs", 0)
+    held = sum(
+        owned.free_ports
+        * max(mode.ports_per_cage for mode in owned.switch.modes)
+        // owned.switch.native_mode.ports_per_cage
+        for owned in cluster.existing
+    )
+    most = max(
+        (min(item.max_ports, item.cages * max(m.ports_per_cage for m in item.modes)) for item in models.values()),
+        default=1,
+    )
+    new = -(-max(0, cluster.gpus - held) // most)
+    total += new * min((pricing.switch_cents(item) for item in models.values()), default=0)
+    return AnyNetworkBound(math.floor(total), f"a switch holds at most {most} NIC ports", most)
+
+
+def _host_cents(instance: Instance, nic: Nic, switch: Switch, pricing: Pricing, media: MediaFinder) -> float:
+    """The least that a NIC of one port costs on a switch, cages shared by full ones; infinite where nothing fits."""
+    best = math.inf
+    for mode in nic.modes:
+        for port in (
+            switch.modes_at(mode.gbps) if mode.ports == 1 and set(nic.protocols) & set(switch.protocols) else ()
+        ):
+            ends = (nic.cage, nic.ports_per_cage(mode)), (switch.cage, port.ports_per_cage)
+            for medium in media.between(*ends, mode.gbps, instance.cabling.host_m):
+                lower, upper, link = pricing.medium_cents(medium)
+                best = min(best, lower + upper / port.ports_per_cage + link)
+    return best
 
 
 def _model(

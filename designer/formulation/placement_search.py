@@ -377,13 +377,8 @@ class PlacementSearch:
         return float((need[1:] / np.arange(1, most + 1)).min())
 
     def _least_cents(self) -> int:
-        """The bound over any network, less what the switches that are there would cost if they were bought."""
-        cluster = self.instance.cluster
-        if cluster.irregular:
-            return 0
-        cents = any_network_bound(self.instance, self.traffic, self.pricing, self.media).cents or 0
-        given = sum(self.pricing.switch_cents(item.switch) for item in cluster.existing)
-        return max(0, cents - given)
+        """The bound over any network."""
+        return any_network_bound(self.instance, self.traffic, self.pricing, self.media).cents or 0
 
 
 def _survival(instance: Instance, traffic: Traffic) -> tuple[float | None, tuple[Survival, ...], int]:
