@@ -43,6 +43,12 @@ class SearchError(DesignerError):
     """The search contradicts itself: a bug of this package."""
 
 
+class FamilyError(DesignerError):
+    """A family is asked for whose networks cannot serve the cluster."""
+
+    exit_code = 3
+
+
 @dataclass(frozen=True)
 class Drawn:
     """A network with its bill, and its shape where it is a Clos."""
@@ -78,10 +84,19 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
 
     Link placement alone where servers differ; beside others where switches are there already or the cluster is small
     and the search section pins no part of a Clos. Grids where NICs have two ports.
+
+    Raises:
+        FamilyError: networks of servers that are all alike are asked for, and they differ.
     """
     chosen = asked or (tuple(instance.search.families) if instance.search.families is not None else None)
     cluster, search = instance.cluster, instance.search
     if chosen is not None:
+        shaped = [family for family in chosen if family != PLACEMENT]
+        if cluster.irregular and shaped:
+            raise FamilyError(
+                f"{instance.name}: found the families {', '.join(shaped)} for servers of several kinds; "
+                f"allowed: {PLACEMENT}, the others serve clusters whose servers are all alike"
+            )
         return chosen
     if cluster.irregular:
         return (PLACEMENT,)

@@ -80,7 +80,8 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     Raises:
         InfeasibleError: proven that none exists; names the constraints that clash.
         NoDesignError: a limit was hit before any was found.
-        NoPlacementError: only link placement is to be searched, and it does not apply.
+        NoPlacementError: link placement is asked for, and does not apply.
+        FamilyError: another family is asked for, and does not serve servers of several kinds.
     """
     options = options or Options()
     started = time.monotonic()
