@@ -1,18 +1,24 @@
 """Uncertain prices: break-even prices and regrets are what designing anew at every price says."""
 
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from designer import design
+from designer.catalog import item_unit
 from designer.errors import StudyError
 from designer.search import Options
 from designer.study.base import Base
 from designer.study.points import Point
-from designer.study.robustness import Robustness, drawn_prices, robustness
-from designer.study.schema import PricesSection, StudyOptions
+from designer.study.robustness import Robustness, _Changes, _Networks, drawn_prices, robustness
+from designer.study.schema import PriceSection, PricesSection, StudyOptions
+from designer.study.table import Row, StudyResult
+from designer.study.task import Outcome, Piece, Scalar
 from tests.study.samples import BASE
 
 # Two switches to choose from, so that the choice hangs on their prices.
@@ -103,6 +109,51 @@ def test_no_change_of_the_choice_is_missed(base: Base, found: Robustness) -> Non
             price = round(source.uniform(one, other), 2)
             between = left + (right - left) * (price - one) / (other - one)
             assert least_cents(base, {ONE: price}) == pytest.approx(between, abs=1)
+
+
+# A network of the property below: so many switches, whose price varies, and so many fibres of 55 dollars.
+LINES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 30)), min_size=1, max_size=6, unique=True)
+
+
+@settings(max_examples=30, deadline=None)
+@given(LINES, st.integers(0, 3000), st.integers(1, 3000), st.randoms(use_true_random=False))
+def test_changes_are_those_of_going_through_every_cent(
+    lines: list[tuple[int, int]], low: int, width: int, source: random.Random
+) -> None:
+    base = Base.of(BASE)
+    fibre_cents = item_unit(base.instance(Point({}, {})).catalog, "mfp7e30", 0).price_cents
+
+    def cost(line: tuple[int, int], price: int) -> int:
+        return line[0] * price + line[1] * fibre_cents
+
+    def cheapest(price: int) -> list[tuple[int, int]]:
+        least = min(cost(line, price) for line in lines)
+        return [line for line in lines if cost(line, price) == least]
+
+    def designed(points: Sequence[Point]) -> StudyResult:
+        rows: list[Row] = []
+        for point in points:
+            price = round(point.settings[ONE] * 100)
+            line = source.choice(cheapest(price))
+            pieces = (Piece("qm9700", "leaf", line[0], 0.0), Piece("mfp7e30", "host", line[1], 0.0))
+            values: dict[str, Scalar] = {"cost_usd": cost(line, price) / 100, "leaf_radix": 64}
+            rows.append(Row(point.settings, {}, Outcome("optimal", "", values, pieces)))
+        return StudyResult("lines", tuple(rows))
+
+    changes = _Changes(base, _Networks(base), designed)
+    section = PriceSection.model_validate({"from": low / 100, "to": (low + width) / 100})
+    assert changes.search({ONE: section})
+    # A choice holds for as long as nothing is cheaper; which of several equals is taken next is open.
+    paths: list[tuple[tuple[int, int], tuple[int, ...]]] = [(line, ()) for line in cheapest(low)]
+    for price in range(low, low + width + 1):
+        best = cheapest(price)
+        paths = [
+            step
+            for line, told in paths
+            for step in ([(line, told)] if line in best else [(other, (*told, price)) for other in best])
+        ]
+        paths = list(dict.fromkeys(paths))
+    assert tuple(round(change.value_usd * 100) for change in changes.found) in {told for _, told in paths}
 
 
 def test_price_lists_are_drawn_as_asked() -> None:
