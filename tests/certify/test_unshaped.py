@@ -378,7 +378,7 @@ UNREADABLE: list[tuple[Damage, str]] = [
         r"cluster.existing\[0\].free_ports: found 9; allowed: 1 to",
     ),
     (_set("cluster", "existing", 0, "switch", value="none"), r"cluster.existing\[0\].switch: found 'none'"),
-    (_set("family", value="grid"), r"family"),
+    (_set("family", value="torus"), r"family"),
 ]
 
 
