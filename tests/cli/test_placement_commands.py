@@ -73,6 +73,19 @@ def test_without_time_nothing_is_found(run: Run, instance: Callable[..., Path]) 
     assert "no design found before the time limit was hit" in ran.err
 
 
+def test_more_switches_than_are_looked_at_are_told(run: Run, instance: Callable[..., Path]) -> None:
+    """120 endpoints fill thirty switches of four ports: nothing is proven, and no limit of time was hit."""
+    servers = [{"count": 60, "gpu": "pair", "nic": "mini-100"}]
+    workload = [{"demand": "all-to-all", "across": "cluster"}]
+    catalog = str(SMALL / "catalog.yaml")
+    ran = run(
+        "design",
+        instance(cluster={"servers": servers}, workload=workload, catalog=catalog, search={"switches": ["mini-4"]}),
+    )
+    assert ran.code == 6
+    assert "no design found with as many switches as are looked at" in ran.err
+
+
 INFEASIBLE: list[tuple[Document, tuple[str, ...]]] = [
     (
         {"cluster": {"servers": LONE}, "requirements": {"survive": [{"failure": "switch", "throughput": 0.5}]}},
