@@ -280,4 +280,6 @@ def clos_words(instance: Instance) -> str:
         parts.append(f"switches {', '.join(search.switches)}")
     if search.protocols:
         parts.append("/".join(search.protocols))
+    if instance.requirements.max_step_overhead is not None:
+        parts.append("carrying the floors that were chosen for the step time")
     return ", ".join(parts)

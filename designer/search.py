@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from designer.candidates import (
     CLOS,
@@ -30,6 +30,7 @@ from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.infeasible import explain_infeasible
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.routing import route
+from designer.formulation.step_budget import StepBudget, WithinBudget, given_by
 from designer.formulation.switch_rates import RoutingError
 from designer.instance.instance import Instance
 from designer.result import Design, FamilyResult, Provenance
@@ -85,9 +86,11 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     """
     options = options or Options()
     started = time.monotonic()
-    traffic = derive_traffic(instance)
     pricing = Pricing(instance.objective, instance.energy)
     media = MediaFinder(instance.catalog)
+    if instance.requirements.max_step_overhead is not None:
+        instance = with_chosen_floors(instance, pricing, media, options)
+    traffic = derive_traffic(instance)
     known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
     found = _candidates(instance, traffic, pricing, media, known, options, started)
     offers = sorted((item for item in found if item.drawn is not None), key=lambda item: item.cost_cents)
@@ -113,6 +116,29 @@ def design(instance: Instance, options: Options | None = None) -> Design:
             return checked
         first = first or checked
     return first or results[0]
+
+
+def with_chosen_floors(instance: Instance, pricing: Pricing, media: MediaFinder, options: Options) -> Instance:
+    """The instance with the floors of the cheapest Clos network whose step time is within the budget.
+
+    Where there is none within the limits it keeps full rates. Other families are then searched for the same floors.
+    """
+    share = instance.requirements.max_step_overhead
+    if share is None or instance.requirements.throughput:
+        return instance
+    traffic = derive_traffic(instance)
+    budget = StepBudget(instance, traffic, share)
+    limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
+    search = ClosSearch(instance, traffic, pricing, media, WithinBudget(budget))
+    shape = search.run(limits).shape
+    if shape is None:
+        return instance
+    floors = given_by(shape, traffic)
+    document = {**instance.document}
+    document["requirements"] = {**cast("dict[str, object]", document.get("requirements", {})), "throughput": floors}
+    return replace(
+        instance, requirements=instance.requirements.model_copy(update={"throughput": floors}), document=document
+    )
 
 
 def _candidates(

@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from designer.certify.certificate import Certificate
 from designer.certify.read_design import DesignFile
 from designer.certify.structure import CLOS
 from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materials
@@ -16,13 +17,14 @@ from designer.errors import CatalogError, InputError
 from designer.fabric.fabric import HOST, LEAF_LEAF, LEAF_SPINE, SPINE_CORE, Fabric
 from designer.fabric.grid import ROW_HOST_M
 from designer.fabric.pairs import worst_leaf_pair
-from designer.instance.instance import Instance
+from designer.instance.instance import Instance, Job
 from designer.instance.load import instance_from_document
 from designer.instance.schema import InstanceFile, JobSection
 from designer.source import Source, validate
 from designer.units import cents, usd
 from designer.workload.model_library import load_model_library
 from designer.workload.phases import derive_traffic
+from designer.workload.step_time import StepTimeError, step_time
 
 NEAR = 1e-9
 
@@ -171,6 +173,31 @@ def instance_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
                 yield "traffic", f"phase {one.name} of {one.job}: not what the instance's workload gives"
         if len(derived.phases) != len(file.traffic.phases):
             yield "traffic", f"{len(file.traffic.phases)} phases, the instance's workload gives {len(derived.phases)}"
+
+
+def step_findings(file: DesignFile, certificate: Certificate) -> Iterator[tuple[str, str]]:
+    """A step that takes longer than the budget of the requirements allows, at the proven throughput of every phase."""
+    share = file.requirements.max_step_overhead
+    if share is None:
+        return
+    try:
+        instance = _instance(file, file.instance)
+        (job,) = [item for item in instance.workload if isinstance(item, Job)]
+        gbps = float(max(mode.ports * mode.gbps for mode in instance.cluster.nic.modes))
+        carried = {phase.phase: max(phase.interval.lower, 1e-9) for phase in certificate.phases}
+        times = [
+            step_time(job, instance.cluster.gpu, gbps, file.traffic, throughput).total_s
+            for throughput in (carried, dict.fromkeys(carried, 1.0))
+        ]
+    except (InputError, StepTimeError, ValueError) as error:
+        yield "step time", f"cannot be computed: {error}"
+        return
+    longer = times[0] / times[1] - 1
+    if longer > share + NEAR:
+        yield (
+            "step time",
+            f"a step takes {100 * longer:g} % longer than at line rate, at most {100 * share:g} % is allowed",
+        )
 
 
 def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]]:

@@ -21,7 +21,13 @@ from designer.certify.certificate import (
     RoutingResult,
     Structure,
 )
-from designer.certify.declared import bill_findings, bound_findings, comparison_findings, instance_findings
+from designer.certify.declared import (
+    bill_findings,
+    bound_findings,
+    comparison_findings,
+    instance_findings,
+    step_findings,
+)
 from designer.certify.rail_only import NAME, TemplateClaim, check_rail_only
 from designer.certify.read_design import DesignFile, read_design
 from designer.certify.relays import RelayOverhead, relay_overhead
@@ -119,6 +125,7 @@ def verify_file(file: DesignFile, *, exhaustive: bool = False, progress: Progres
     certificate = certificate_of(file, structure, results, routed)
     found += _unmet(certificate)
     if structure.met:
+        found += step_findings(file, certificate)
         found += _certificate_findings(file, certificate, singles_only=exhaustive)
     notes = [message for kind, message in found if kind == "note"] + _catalog_notes(file)
     findings = tuple(Finding(kind, message) for kind, message in found if kind != "note")

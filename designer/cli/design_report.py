@@ -14,6 +14,7 @@ from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
 from designer.fabric.fabric import LEAF, Fabric
 from designer.fabric.shape import ClosShape
+from designer.formulation.step_budget import StepBudget
 from designer.report.words import (
     MEETS,
     any_shape_words,
@@ -89,6 +90,8 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
             yield "beside it", words
     if design.any_topology_bound_cents is not None:
         yield "any shape", any_shape_words(design.cost_cents, design.any_topology_bound_cents)
+    if (words := step_words(design)) is not None:
+        yield "step time", words
     yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
     if bill.assumed_cents:
         part = percent(bill.assumed_cents / bill.capex_cents)
@@ -156,6 +159,18 @@ def _runs(numbers: list[int]) -> str:
     ends = [number for number in numbers if number + 1 not in set(numbers)]
     words = [f"{one}" if one == other else f"{one}-{other}" for one, other in zip(starts, ends, strict=True)]
     return ", ".join(words[:MOST_RUNS]) + (", ..." if len(words) > MOST_RUNS else "")
+
+
+def step_words(design: Design) -> str | None:
+    """How much longer a step takes than at line rate, where the floors were chosen within a budget."""
+    share = design.instance.requirements.max_step_overhead
+    if share is None or design.certificate is None:
+        return None
+    carried = {phase.phase: max(phase.interval.lower, 1e-9) for phase in design.certificate.phases}
+    longer = StepBudget(design.instance, design.traffic, share).overhead(carried)
+    return (
+        f"{100 * longer:.2f} % longer than with every phase at line rate, {100 * share:g} % allowed; floors are chosen"
+    )
 
 
 def shape_words(design: Design, shape: ClosShape) -> Iterator[tuple[str, str]]:

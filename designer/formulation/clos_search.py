@@ -21,6 +21,7 @@ from designer.formulation.demand import Needs, links_for, whole_links
 from designer.formulation.hardware import LeafKind, TierKind, leaf_kinds, tiers_above, usable_switches
 from designer.formulation.pod_bounds import pod_bounds
 from designer.instance.instance import Instance
+from designer.instance.schema import RequirementsSection
 from designer.workload.cuts import CutFunction, Ints, Layout, layouts
 from designer.workload.traffic import Traffic
 
@@ -81,8 +82,16 @@ class _Group:
 class ClosSearch:
     """The search over the Clos family for one instance."""
 
-    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
-        self.instance, self.traffic = instance, traffic
+    def __init__(
+        self,
+        instance: Instance,
+        traffic: Traffic,
+        pricing: Pricing,
+        media: MediaFinder,
+        needs_of: Callable[[CutFunction, RequirementsSection, int, int], Needs] = Needs,
+    ) -> None:
+        """`needs_of` says what leaves and pods need of uplinks, where that is not just the floors."""
+        self.instance, self.traffic, self.needs_of = instance, traffic, needs_of
         self.pricing, self.media = pricing, media
         cluster, search = instance.cluster, instance.search
         self.switches = usable_switches(instance.catalog, cluster.nic, search, pricing)
@@ -159,7 +168,7 @@ class ClosSearch:
             hosts = Hosts(cluster.gpus, cluster.rails, cluster.nic, mode, cluster.management_ports)
             for layout in layouts(self.traffic, search.leaf_sharing):
                 cuts = CutFunction(self.traffic, layout, self._leaf_rates)
-                needs = Needs(cuts, self.instance.requirements, mode.ports, mode.gbps)
+                needs = self.needs_of(cuts, self.instance.requirements, mode.ports, mode.gbps)
                 yield _Slice(hosts, layout, needs)
 
     def _single_tier(self, part: _Slice) -> None:

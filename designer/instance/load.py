@@ -266,6 +266,9 @@ class _Resolver:
         except ValueError as error:  # halving-doubling on a group that is no power of two
             self.refuse(("requirements", "collectives"), error, "another algorithm for this group size")
             return
+        if requirements.max_step_overhead is not None and (len(jobs) != 1 or not isinstance(jobs[0], Job)):
+            allowed = "a workload of one job with a model, whose step has a time"
+            self.refuse(("requirements", "max_step_overhead"), requirements.max_step_overhead, allowed)
         for name in requirements.throughput:
             if name not in names | {"tp", "cp", "ep", "dp", "pp"}:
                 allowed = f"a phase of the workload: {', '.join(sorted(names))}"

@@ -185,6 +185,13 @@ class RequirementsSection(Section):
         default_factory=dict[Literal["tp", "cp", "ep", "dp"], Pattern],
         description="algorithm of each phase; default any for dp, all-to-all for ep, ring for tp and cp",
     )
+    max_step_overhead: float | None = Field(
+        None,
+        ge=0,
+        le=10,
+        description="the search chooses the floors, so that a training step takes at most this part longer than with "
+        "every phase at line rate; in place of throughput",
+    )
     routing: Literal["adaptive", "ecmp"] = Field("adaptive", description="best splitting, or even over equal paths")
     detour: Literal["single-relay", "spread"] = Field(
         "single-relay", description="how traffic of a lost NIC goes over the HB domain: one peer's NIC, or all peers'"

@@ -1,0 +1,146 @@
+"""Floors as decisions: how far each phase may slow down so that a training step takes at most a given part longer.
+
+A leaf whose uplinks carry c Gb/s gives phase p the part min(1, c / X_p(n)) of line rate, X_p(n) what n endpoints send
+out of it at line rate in its most demanding step; what the phase gets on the whole is the mean over its steps that the
+certificate takes, harmonic and weighted by bytes. The time of a step falls with c (`workload/step_time.py`), so there
+is a least c within the budget: the table that the Clos program reads in place of the needs of given floors. Pods carry
+what the leaves give.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from designer.fabric.shape import ClosShape
+from designer.formulation.demand import Needs
+from designer.instance.instance import Instance, Job
+from designer.instance.schema import RequirementsSection
+from designer.workload.cuts import CutFunction, Floats
+from designer.workload.step_time import step_time
+from designer.workload.traffic import Traffic
+
+HALVINGS = 40
+LEAST = 1e-4  # part of line rate
+SIGNIFICANT = 1e-6
+
+
+Sent = tuple[tuple[float, ...], ...]
+
+
+def _part(sent: float, capacity: float) -> float:
+    return max(LEAST, min(1.0, capacity / sent)) if sent > 0 else 1.0
+
+
+class StepBudget:
+    """The time of a step of the one job of an instance, as a function of what its phases get."""
+
+    def __init__(self, instance: Instance, traffic: Traffic, share: float) -> None:
+        self.instance, self.traffic, self.share = instance, traffic, share
+        (self.job,) = [item for item in instance.workload if isinstance(item, Job)]
+        self.names = [phase.name for phase in traffic.network_phases]
+        self._bytes = [tuple(step.nic_bytes for step in phase.steps) for phase in traffic.network_phases]
+        self.full_s = self.total_s(dict.fromkeys(self.names, 1.0))
+        self._known: dict[Sent, float] = {}
+
+    def total_s(self, throughput: dict[str, float]) -> float:
+        """Seconds of a step when each phase gets this part of line rate."""
+        cluster = self.instance.cluster
+        gbps = max(mode.ports * mode.gbps for mode in cluster.nic.modes)
+        return step_time(self.job, cluster.gpu, float(gbps), self.traffic, throughput).total_s
+
+    def overhead(self, throughput: dict[str, float]) -> float:
+        """How much longer a step takes than with every phase at line rate, as a part of that."""
+        return self.total_s(throughput) / self.full_s - 1
+
+    def given(self, sent: Sent, capacity: float) -> dict[str, float]:
+        """What each phase gets on the whole when `capacity` carries its steps' `sent`, all in line rates."""
+        found: dict[str, float] = {}
+        for name, sizes, rates in zip(self.names, self._bytes, sent, strict=True):
+            seconds = sum(size / _part(rate, capacity) for size, rate in zip(sizes, rates, strict=True))
+            found[name] = sum(sizes) / seconds if seconds else 1.0
+        return found
+
+    def least_capacity(self, sent: Sent) -> float:
+        """The least capacity within the budget, for what each phase sends at line rate."""
+        if sent not in self._known:
+            low, high = 0.0, max((rate for rates in sent for rate in rates), default=0.0)
+            if self.overhead(self.given(sent, low)) <= self.share:
+                high = low
+            for _ in range(HALVINGS if high else 0):
+                middle = (low + high) / 2
+                if self.overhead(self.given(sent, middle)) > self.share:
+                    low = middle
+                else:
+                    high = middle
+            self._known[sent] = high
+        return self._known[sent]
+
+
+class BudgetNeeds(Needs):
+    """Uplink needs within a budget: the least capacity of a leaf, and of pods what their leaves then give."""
+
+    def __init__(
+        self,
+        cuts: CutFunction,
+        requirements: RequirementsSection,
+        planes: int,
+        endpoint_gbps: int,
+        budget: StepBudget,
+    ) -> None:
+        super().__init__(cuts, requirements, planes, endpoint_gbps)
+        self.budget = budget
+        self._least: dict[int, float] = {}
+
+    def leaf_gbps(self, down: int) -> float:
+        """The least that the uplinks of a leaf must carry."""
+        if down not in self._least:
+            self._least[down] = self.budget.least_capacity(self._sent(down)) * self.endpoint_gbps
+        return self._least[down]
+
+    def _sent(self, down: int) -> Sent:
+        """X of every step of every phase out of a leaf."""
+        phases = self.cuts.traffic.network_phases
+        return tuple(tuple(self.cuts.phase_leaf(phase, step, down) for step in phase.steps) for phase in phases)
+
+    def pods_gbps(self, down: int, most_leaves: int) -> Floats:
+        """The same for pods of 1, 2 .. `most_leaves` leaves: every step at what a leaf gives it."""
+        capacity = self.leaf_gbps(down) / self.endpoint_gbps
+        need, sizes = np.zeros(most_leaves), np.arange(1, most_leaves + 1)
+        for phase, rates in zip(self.cuts.traffic.network_phases, self._sent(down), strict=True):
+            for step, rate in zip(phase.steps, rates, strict=True):
+                alone = replace(phase, steps=(step,), floor=_part(rate, capacity))
+                cuts = CutFunction(replace(self.cuts.traffic, phases=(alone,)), self.cuts.layout)
+                need = np.maximum(need, cuts.pods(down, sizes))
+        return need * self.endpoint_gbps
+
+
+def given_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
+    """The part of line rate that the uplinks of a Clos leave of each phase in its most demanding step, rounded down."""
+    found: dict[str, float] = {}
+    for phase in traffic.network_phases:
+        value = 1.0
+        if shape.spines is not None and shape.leaf.up_mode is not None:
+            cuts = CutFunction(replace(traffic, phases=(replace(phase, floor=1.0),)), shape.layout)
+            value = _carried(cuts.leaf(shape.down) * shape.hosts.gbps, shape.uplinks * shape.leaf.up_mode.gbps)
+            if shape.cores is not None and shape.spines.tier.up_mode is not None:
+                sent = float(cuts.pods(shape.down, np.array([shape.cores.leaves_per_pod]))[0]) * shape.hosts.gbps
+                links = shape.spines.count * shape.cores.uplinks
+                value = min(value, _carried(sent, links * shape.spines.tier.up_mode.gbps))
+        found[phase.name] = max(LEAST, math.floor(value / SIGNIFICANT) * SIGNIFICANT)
+    return found
+
+
+def _carried(sent_gbps: float, capacity_gbps: float) -> float:
+    return min(1.0, capacity_gbps / sent_gbps) if sent_gbps > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class WithinBudget:
+    """Makes the needs of every layout from one budget, in place of `Needs`."""
+
+    budget: StepBudget
+
+    def __call__(self, cuts: CutFunction, requirements: RequirementsSection, planes: int, gbps: int) -> Needs:
+        """The needs of a layout."""
+        return BudgetNeeds(cuts, requirements, planes, gbps, self.budget)
