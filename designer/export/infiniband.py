@@ -192,7 +192,10 @@ def _notes(plan: Plan) -> Iterator[str]:
     other = [key for key in plan.fabric.models if "infiniband" not in catalog.switches[key].protocols]
     if other:
         yield f"{', '.join(other)} speak no InfiniBand: the file describes the network as if they did"
-    networks = len(np.unique(components(plan.fabric.n_nodes, links.a, links.b)))
+    kind = plan.fabric.nodes.kind
+    between = kind[links.a] >= LEAF  # nothing passes through a NIC, even if its ports are on two switches
+    part = components(plan.fabric.n_nodes, links.a[between], links.b[between])
+    networks = len(np.unique(part[kind >= LEAF]))
     if networks > 1:
         yield f"{networks} separate networks: a subnet manager sees one of them"
     # An uneven ratio alone is routed, if less evenly.
