@@ -115,7 +115,8 @@ def _nothing_fits(instance: Instance) -> InfeasibleError | None:
     cluster, search = instance.cluster, instance.search
     pricing = Pricing(instance.objective, instance.energy)
     switches = usable_switches(instance.catalog, cluster.nic, search, pricing)
-    nic = f"cluster.nic: {cluster.nic.key}, {'/'.join(cluster.nic.protocols)}"
+    field = "cluster.servers[0].nic" if cluster.irregular else "cluster.nic"
+    nic = f"{field}: {cluster.nic.key}, {'/'.join(cluster.nic.protocols)}"
     if not switches:
         allowed = f"search: switches {search.switches or 'all'}, protocols {search.protocols or 'all'}"
         return InfeasibleError([nic, allowed], [Remedy("search", "allow a switch that speaks the NIC's protocol")])
@@ -125,7 +126,7 @@ def _nothing_fits(instance: Instance) -> InfeasibleError | None:
     if not set(speeds) & set(offered):
         return InfeasibleError(
             [f"{nic}: ports of {speeds} Gb/s", f"switches: ports of {offered} Gb/s"],
-            [Remedy("search.switches or cluster.nic", "a switch and a NIC with a port speed in common")],
+            [Remedy(f"search.switches or {field}", "a switch and a NIC with a port speed in common")],
         )
     media = MediaFinder(instance.catalog)
     if not any(

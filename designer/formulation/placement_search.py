@@ -198,6 +198,8 @@ class PlacementSearch:
         if cluster.existing:
             parts[0] += f", the {len(cluster.existing)} that are there and bought ones"
         parts.append("bought ones of one model that NICs fit")
+        if self.sides > 1:
+            parts.append("the two sides of every HB domain on switches of their own")
         if not alike and self.block_words:
             parts.append(self.block_words)
         if any(
