@@ -175,7 +175,8 @@ class Cable:
 class Gpu:
     """A GPU in its server: the server's size, the scale-up network, compute and memory.
 
-    `memory_bytes_per_s` is what its memory reads and writes in a second, None where that is not known.
+    `memory_bytes_per_s` is what its memory reads and writes in a second, None where that is not known; `server_units`
+    and `server_power_w` are the height of the server in rack units and its largest power, likewise.
     """
 
     key: str
@@ -189,6 +190,8 @@ class Gpu:
     memory_bytes_per_s: int | None
     price: Price | None
     source: str
+    server_units: int | None = None
+    server_power_w: float | None = None
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,8 @@ def gpu_of(key: str, record: GpuRecord) -> Gpu:
         memory_bytes_per_s=record.memory_bytes_per_s,
         price=None if record.price is None else price_of(record.price),
         source=record.source,
+        server_units=record.server_units,
+        server_power_w=record.server_power_w,
     )
 
 

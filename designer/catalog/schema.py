@@ -176,6 +176,10 @@ class GpuRecord(ProductRecord):
         default=None, strict=True, ge=1, le=10**16, description="bytes that its memory reads and writes in a second"
     )
     price: PriceRecord | None = Field(default=None, description="price of one GPU, or null")
+    server_units: int | None = Field(
+        default=None, strict=True, ge=1, le=100, description="height of its server in rack units"
+    )
+    server_power_w: Watts | None = Field(default=None, description="largest power of its server in W")
 
 
 class CatalogFile(Record):
