@@ -111,7 +111,8 @@ def build_clos(shape: ClosShape) -> Fabric:
     return drawing.finish()
 
 
-def _port(node: Column, port: Column, per_cage: int, first_cage: int = 0) -> tuple[Column, Column, Column]:
+def port_of(node: Column, port: Column, per_cage: int, first_cage: int = 0) -> tuple[Column, Column, Column]:
+    """Node, cage and lane of ports counted from the first lane of `first_cage`."""
     return node, first_cage + port // per_cage, port % per_cage
 
 
@@ -132,7 +133,7 @@ def _draw_fabric(
         fabric=number,
         model=shape.leaf.switch.key,
     )
-    _draw_hosts(drawing, shape, plane, rail_set, first_leaf, sizes, management)
+    draw_hosts(drawing, shape, plane, rail_set, first_leaf, management)
     if shape.spines is None:
         return
     same_rail = int(rail_of_leaf[0]) if len(set(rail_of_leaf.tolist())) == 1 else -1
@@ -165,15 +166,15 @@ def _rail_of_leaf(shape: ClosShape, rails: int, rail_set: int, leaves: int) -> C
     return np.where(rail < first + rails, rail, -1)  # leaves beyond hold management ports only
 
 
-def _draw_hosts(
-    drawing: Drawing,
-    shape: ClosShape,
-    plane: int,
-    rail_set: int,
-    first_leaf: int,
-    sizes: Column,
-    management: Column,
+def draw_hosts(
+    drawing: Drawing, shape: ClosShape, plane: int, rail_set: int, first_leaf: int, management: Column
 ) -> None:
+    """Draws the links from NICs and management ports to the leaves of one fabric; tiers above them do not matter.
+
+    Raises:
+        ValueError: the shape has no media.
+    """
+    sizes = shape.leaf_sizes_of(shape.set_rails(rail_set))
     layout, total_rails, down = shape.layout, shape.hosts.rails, shape.down
     gpu = np.arange(shape.hosts.gpus)
     if layout.mixed:
@@ -193,7 +194,7 @@ def _draw_hosts(
     per_cage = shape.leaf.down_mode.ports_per_cage
     drawing.add_links(
         drawing.gpu_ports(shape.hosts.nic_mode, plane, gpu),
-        _port(first_leaf + leaf, slot, per_cage),
+        port_of(first_leaf + leaf, slot, per_cage),
         shape.hosts.gbps,
         media.host,
         media.host_m,
@@ -205,7 +206,7 @@ def _draw_hosts(
         zero = np.zeros_like(management)
         drawing.add_links(
             (management, zero, zero),
-            _port(first_leaf + homes, taken[homes] + nth, per_cage),
+            port_of(first_leaf + homes, taken[homes] + nth, per_cage),
             shape.hosts.gbps,
             media.host,
             media.host_m,
@@ -227,8 +228,8 @@ def _draw_leaf_spine(drawing: Drawing, shape: ClosShape, first_leaf: int, first_
         spine_port = leaf % per_pod * spines.bundle + uplink % spines.bundle
     down_cages = -(-shape.down // shape.leaf.down_mode.ports_per_cage)
     drawing.add_links(
-        _port(first_leaf + leaf, uplink, up_mode.ports_per_cage, down_cages),
-        _port(first_spine + spine, spine_port, spines.tier.down_mode.ports_per_cage),
+        port_of(first_leaf + leaf, uplink, up_mode.ports_per_cage, down_cages),
+        port_of(first_spine + spine, spine_port, spines.tier.down_mode.ports_per_cage),
         up_mode.gbps,
         media.leaf_spine,
         media.leaf_spine_m,
@@ -248,8 +249,8 @@ def _draw_spine_core(drawing: Drawing, shape: ClosShape, first_spine: int, first
     down_ports = min(cores.leaves_per_pod, shape.leaves) * (spines.bundle or 0)
     down_cages = -(-down_ports // spines.tier.down_mode.ports_per_cage)
     drawing.add_links(
-        _port(first_spine + spine, uplink, spines.tier.up_mode.ports_per_cage, down_cages),
-        _port(first_core + core, core_port, cores.tier.down_mode.ports_per_cage),
+        port_of(first_spine + spine, uplink, spines.tier.up_mode.ports_per_cage, down_cages),
+        port_of(first_core + core, core_port, cores.tier.down_mode.ports_per_cage),
         spines.tier.up_mode.gbps,
         media.spine_core,
         media.spine_core_m,

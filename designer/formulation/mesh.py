@@ -1,0 +1,162 @@
+"""Meshes, cheapest first: which order of the endpoints, leaf, modes, ports to endpoints, and links to a bundle.
+
+A mesh has few parameters, so all of them are looked at. The least bundle follows from two bounds that every routing
+obeys: what a leaf sends to the others, and how many links all traffic takes at least (`least_links`). A mesh that turns
+out to carry too little is proposed again with one link more to a bundle, which is the cut: with fewer it carries less.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from designer.costing.meshes import PricedMesh, priced_mesh
+from designer.costing.pricing import MediaFinder, Pricing
+from designer.fabric.mesh import MeshShape
+from designer.fabric.shape import Hosts, Tier
+from designer.formulation.block_demand import BlockDemand, TooManyStepsError, block_demands
+from designer.formulation.demand import EPSILON, links_for
+from designer.formulation.hardware import usable_switches
+from designer.instance.instance import Instance
+from designer.workload.cuts import CutFunction, Floats, Ints, Layout, layouts
+from designer.workload.traffic import Traffic
+
+
+def least_links(rates_gbps: Floats, bundle_gbps: float) -> float:
+    """The least that traffic loads all links of a mesh together, both directions, in Gb/s.
+
+    Traffic between two leaves takes one link as far as their own bundle carries it, and two or more beyond.
+    """
+    return float((rates_gbps + np.maximum(rates_gbps - bundle_gbps, 0.0)).sum())
+
+
+class MeshSearch:
+    """All meshes of an instance in the order of their cost.
+
+    A mesh waits with the price of its leaves until that is the least of all; only then are its links counted.
+    """
+
+    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+        self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
+        self._queue: list[tuple[int, int, MeshShape | PricedMesh]] = []
+        self._count = 0
+        self._needs: dict[tuple[Layout, int, int], tuple[float, list[Floats]]] = {}
+        for shape in self._frames():
+            self._push(shape.switches * pricing.switch_cents(shape.leaf.switch), shape)
+
+    def cheapest(self) -> PricedMesh | None:
+        """The cheapest mesh that is left; None where there is none."""
+        while self._queue:
+            first = self._queue[0][2]
+            if isinstance(first, PricedMesh):
+                return first
+            heapq.heappop(self._queue)
+            self._price(replace(first, bundle=self._least_bundle(first)))
+        return None
+
+    def refuse(self) -> None:
+        """Takes the cheapest mesh out, and with it the same mesh with smaller bundles, which carries no more.
+
+        The same mesh with one link more to a bundle takes its place.
+        """
+        priced = self.cheapest()
+        if priced is not None:
+            heapq.heappop(self._queue)
+            self._price(replace(priced.shape, bundle=priced.shape.bundle + 1))
+
+    def _push(self, cents: int, item: MeshShape | PricedMesh) -> None:
+        self._count += 1
+        heapq.heappush(self._queue, (cents, self._count, item))
+
+    def _price(self, shape: MeshShape) -> None:
+        if shape.problems():
+            return
+        priced = priced_mesh(shape, self.instance.cabling, self.pricing, self.media)
+        if priced is not None:
+            self._push(priced.cents, priced)
+
+    def _frames(self) -> Iterator[MeshShape]:
+        """Every mesh for which at least single links fit."""
+        cluster, search = self.instance.cluster, self.instance.search
+        switches = usable_switches(self.instance.catalog, cluster.nic, search, self.pricing)
+        for nic_mode in cluster.nic.modes:
+            if (search.planes is not None and nic_mode.ports not in search.planes) or cluster.management_ports:
+                continue
+            hosts = Hosts(cluster.gpus, cluster.rails, cluster.nic, nic_mode, 0)
+            tiers = [
+                Tier(switch, down_mode, up_mode)
+                for switch in switches
+                for down_mode in switch.modes_at(nic_mode.gbps)
+                for up_mode in switch.modes
+            ]
+            for layout in layouts(self.traffic, search.leaf_sharing):
+                for down in _downs(layout, whole_rails=search.leaf_sharing != "none"):
+                    for tier in tiers:
+                        shape = MeshShape(hosts, layout, tier, down)
+                        if not shape.problems():
+                            yield shape
+
+    def _least_bundle(self, shape: MeshShape) -> int:
+        """Links to a bundle below which some step at its floor cannot be carried."""
+        key = (shape.layout, shape.down, shape.hosts.gbps)
+        if key not in self._needs:
+            out_gbps = CutFunction(self.traffic, shape.layout).leaf(shape.down) * shape.hosts.gbps
+            self._needs[key] = out_gbps, self._rates(shape)
+        out_gbps, rates = self._needs[key]
+        gbps = shape.leaf.up_mode.gbps if shape.leaf.up_mode else 1
+        bundle = -(-links_for(out_gbps, gbps) // (shape.leaves - 1))
+        arcs = shape.leaves * (shape.leaves - 1)
+        while any(least_links(rate, bundle * gbps) > arcs * bundle * gbps + EPSILON for rate in rates):
+            bundle += 1
+        return bundle
+
+    def _rates(self, shape: MeshShape) -> list[Floats]:
+        """What the leaves of one fabric send to each other, step by step at the floors, in Gb/s."""
+        try:
+            demands = block_demands(
+                self.traffic, _leaf_of_gpu(shape), np.full(self.traffic.gpus, float(shape.hosts.gbps))
+            )
+        except TooManyStepsError:
+            return []
+        return [rates[: shape.leaves, : shape.leaves] for demand in demands for rates in _examples(demand)]
+
+
+def _downs(layout: Layout, *, whole_rails: bool) -> Iterator[int]:
+    """Ports to endpoints that make different leaves, two of them at least."""
+    length = layout.endpoints if layout.mixed else layout.per_rail
+    for down in range(1, length + 1):
+        if layout.leaves(down) > 1:
+            yield down
+    if not layout.mixed and whole_rails:
+        yield from (rails * length for rails in range(2, layout.rails))
+
+
+def _leaf_of_gpu(shape: MeshShape) -> Ints:
+    """The leaf of every GPU of the first fabric; GPUs of others are on one more leaf, which nobody sends to."""
+    layout, down = shape.layout, shape.down
+    gpu = np.arange(shape.hosts.gpus)
+    if layout.mixed:
+        return gpu // down
+    rail, position = gpu % shape.hosts.rails, gpu // shape.hosts.rails
+    if down >= layout.per_rail:
+        leaf = rail // (down // layout.per_rail)
+    else:
+        leaf = rail * -(-layout.per_rail // down) + position // down
+    return np.where(rail < layout.rails, leaf, shape.leaves)
+
+
+def _examples(demand: BlockDemand) -> Sequence[Floats]:
+    """Traffic that a demand may mean: where groups mean `any`, all their shifts in turn, and the shift by a half."""
+    if not demand.hoses:
+        return [demand.gbps]
+    blocks = len(demand.gbps)
+    even, half = demand.gbps.copy(), demand.gbps.copy()
+    for hose in demand.hoses:
+        size = int(hose.members.sum())
+        even += np.outer(hose.members, hose.members) * (hose.gbps / max(size - 1, 1))
+        home = np.repeat(np.arange(blocks), hose.members)
+        np.add.at(half, (home, np.roll(home, -(size // 2))), hose.gbps)
+    for rates in (even, half):
+        np.fill_diagonal(rates, 0.0)
+    return [even, half]
