@@ -8,6 +8,7 @@ what the leaves give.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from designer.instance.instance import Instance, Job
 from designer.instance.schema import RequirementsSection
 from designer.workload.cuts import CutFunction, Floats
 from designer.workload.step_time import step_time
-from designer.workload.traffic import Traffic
+from designer.workload.traffic import Phase, Traffic
 
 HALVINGS = 40
 LEAST = 1e-4  # part of line rate
@@ -117,22 +118,41 @@ class BudgetNeeds(Needs):
 
 def given_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
     """The part of line rate that the uplinks of a Clos leave of each phase in its most demanding step, rounded down."""
+    return {
+        phase.name: max(LEAST, math.floor(min(parts) / SIGNIFICANT) * SIGNIFICANT)
+        for phase, parts in _step_parts(shape, traffic)
+    }
+
+
+def carried_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
+    """The part of line rate that the uplinks of a Clos leave of each phase on the whole: its harmonic mean, by bytes."""
     found: dict[str, float] = {}
-    for phase in traffic.network_phases:
-        value = 1.0
-        if shape.spines is not None and shape.leaf.up_mode is not None:
-            cuts = CutFunction(replace(traffic, phases=(replace(phase, floor=1.0),)), shape.layout)
-            value = _carried(cuts.leaf(shape.down) * shape.hosts.gbps, shape.uplinks * shape.leaf.up_mode.gbps)
-            if shape.cores is not None and shape.spines.tier.up_mode is not None:
-                sent = float(cuts.pods(shape.down, np.array([shape.cores.leaves_per_pod]))[0]) * shape.hosts.gbps
-                links = shape.spines.count * shape.cores.uplinks
-                value = min(value, _carried(sent, links * shape.spines.tier.up_mode.gbps))
-        found[phase.name] = max(LEAST, math.floor(value / SIGNIFICANT) * SIGNIFICANT)
+    for phase, parts in _step_parts(shape, traffic):
+        sizes = [step.nic_bytes for step in phase.steps]
+        slow = sum(size / part for size, part in zip(sizes, parts, strict=True))
+        found[phase.name] = sum(sizes) / slow if slow else 1.0
     return found
 
 
-def _carried(sent_gbps: float, capacity_gbps: float) -> float:
-    return min(1.0, capacity_gbps / sent_gbps) if sent_gbps > 0 else 1.0
+def _step_parts(shape: ClosShape, traffic: Traffic) -> Iterator[tuple[Phase, list[float]]]:
+    """Each phase with the part of line rate that each of its steps gets of the uplinks of leaves and pods."""
+    for phase in traffic.network_phases:
+        parts: list[float] = []
+        for step in phase.steps:
+            alone = replace(traffic, phases=(replace(phase, steps=(step,), floor=1.0),))
+            parts.append(_step_part(shape, CutFunction(alone, shape.layout)))
+        yield phase, parts
+
+
+def _step_part(shape: ClosShape, cuts: CutFunction) -> float:
+    if shape.spines is None or shape.leaf.up_mode is None:
+        return 1.0
+    value = _part(cuts.leaf(shape.down) * shape.hosts.gbps, shape.uplinks * shape.leaf.up_mode.gbps)
+    if shape.cores is not None and shape.spines.tier.up_mode is not None:
+        sent = float(cuts.pods(shape.down, np.array([shape.cores.leaves_per_pod]))[0]) * shape.hosts.gbps
+        links = shape.spines.count * shape.cores.uplinks
+        value = min(value, _part(sent, links * shape.spines.tier.up_mode.gbps))
+    return value
 
 
 @dataclass(frozen=True)
