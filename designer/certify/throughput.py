@@ -118,14 +118,18 @@ class Judge:
             return Bounds(clos.lower, clos.upper, ecmp, "oblivious split and cuts")
         # Two legs of an all-to-all (Valiant) carry any permutation: of n members each sends rate / n to each, twice.
         # Permutations bound from above.
-        both = self.flow(problem)
-        upper, ecmp = min(both.upper, problem.most), both.ecmp
+        # Where endpoints are parts of their switches, only links between switches carry both legs.
+        legs = _two_legs(problem)
+        merged = bool(problem.relays[problem.sources].all()) and legs > 0
+        both = self.flow(replace(problem, most=problem.most / legs) if merged else problem)
+        upper = min(both.upper, problem.most)
+        ecmp = None if both.ecmp is None else min(both.ecmp, problem.most)
         fixed = tuple(hub for hub in problem.hubs if not hub.hose_rate)
         for pairs in _permutations(problem):
             one = self.flow(replace(problem, hubs=fixed, pairs=(*problem.pairs, *pairs)))
             upper = min(upper, one.upper)
             ecmp = None if ecmp is None or one.ecmp is None else min(ecmp, one.ecmp)
-        lower, how = both.lower * _two_legs(problem), "two legs of an all-to-all"
+        lower, how = both.lower * legs, "two legs of an all-to-all"
         if problem.nodes <= MAX_EVEN_NODES:
             ecmp = even_throughput(problem)
             lower, how = max((lower, how), (ecmp, "even split"))
