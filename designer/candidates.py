@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from designer.certify.certificate import EXACT
 from designer.certify.run import certify_throughput
@@ -18,23 +19,26 @@ from designer.costing.pricing import MediaFinder, Pricing, cost_parts
 from designer.errors import DesignerError
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric
-from designer.fabric.grid import build_grid
 from designer.fabric.placed import build_placement
 from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.grid import GridSearch
+from designer.formulation.mesh import MeshSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
 from designer.instance.instance import Instance
 from designer.workload.traffic import Traffic
 
-CLOS, GRID, PLACEMENT = "clos", "grid", "link-placement"
+CLOS, GRID, MESH, PLACEMENT = "clos", "grid", "mesh", "link-placement"
 GRID_WORDS = "grids: row and column switches of one model in a complete bipartite graph, two NIC ports a GPU"
+MESH_WORDS = "meshes: leaves of one model and mode joined each with each by equal bundles, all fabrics alike"
 CLOS_WORDS = "Clos networks of one switch model and mode per tier"
+MESH_GPUS = 4096  # up to here meshes are tried without being asked: the certificate of each takes a second at most
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
 BESIDE_S = 5.0  # how long, where the user sets no limit
 EXISTING_S = 30.0  # the same where switches are there already
 ALONE_S = 60.0  # the same where it is all there is
+OPEN = "open"  # the certificate does not decide whether some cheaper network carries enough
 SOLVER_WORDS = {"highs": "HiGHS", "scip": "SCIP", "cbc": "CBC"}
 Report = Callable[[int | None, int | None], None]
 
@@ -83,7 +87,8 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
     """The families to search: those asked for, else those that suit the instance.
 
     Link placement alone where servers differ; beside others where switches are there already or the cluster is small
-    and the search section pins no part of a Clos. Grids where NICs have two ports.
+    and the search section pins no part of a Clos. Grids where NICs have two ports; meshes up to some thousand GPUs,
+    where nothing is pinned.
 
     Raises:
         FamilyError: networks of servers that are all alike are asked for, and they differ.
@@ -100,15 +105,17 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
         return chosen
     if cluster.irregular:
         return (PLACEMENT,)
-    two_ports = any(mode.ports == 2 for mode in cluster.nic.modes)
-    shaped = (CLOS, GRID) if two_ports and not cluster.existing and not cluster.management_ports else (CLOS,)
-    if inapplicable(instance, traffic) is not None:
-        return shaped
     pinned = search.leaf.down is not None or search.leaf.up is not None or search.max_tiers < 3
+    shaped = [CLOS]
+    if not cluster.existing and not cluster.management_ports:
+        shaped += [GRID] if any(mode.ports == 2 for mode in cluster.nic.modes) else []
+        shaped += [MESH] if cluster.gpus <= MESH_GPUS and not pinned else []
+    if inapplicable(instance, traffic) is not None:
+        return tuple(shaped)
     adaptive = instance.requirements.routing == "adaptive"
     if cluster.existing or (cluster.gpus <= SMALL_GPUS and not pinned and adaptive):
         return (*shaped, PLACEMENT)
-    return shaped
+    return tuple(shaped)
 
 
 def clos_candidate(
@@ -199,7 +206,50 @@ def placement_candidate(
     )
 
 
-def grid_candidate(
+class Priced(Protocol):
+    """A network of a family with what it costs in cents, in all and by part."""
+
+    @property
+    def cents(self) -> int:
+        """The objective."""
+        ...
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The objective by what it is for."""
+        ...
+
+    def draw(self) -> Fabric:
+        """The network link by link."""
+        ...
+
+
+class Search(Protocol):
+    """The networks of a family in the order of their cost."""
+
+    def cheapest(self) -> Priced | None:
+        """The cheapest one that is left; None where there is none."""
+        ...
+
+    def refuse(self) -> None:
+        """Takes the cheapest one out, and with it what carries no more than it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A family whose networks are listed by cost, for the certificate to judge one after the other."""
+
+    name: str
+    words: str
+    search: Callable[[Instance, Traffic, Pricing, MediaFinder], Search]
+
+
+LISTED = (Listed(GRID, GRID_WORDS, GridSearch), Listed(MESH, MESH_WORDS, MeshSearch))
+
+
+def listed_candidate(
+    family: Listed,
     instance: Instance,
     traffic: Traffic,
     pricing: Pricing,
@@ -208,47 +258,52 @@ def grid_candidate(
     limits: Limits,
     report: Report,
 ) -> Candidate:
-    """The cheapest grid that costs less than `below_cents` and is certified: propose, certify, cut, propose again.
+    """The cheapest network of a listed family that costs less than `below_cents`: propose, certify, cut, propose again.
 
     The certificate decides of each proposal whether it carries the floors, and stands the failures asked for. Where it
-    leaves that open, the bound stays at what that grid costs.
+    leaves that open, the bound stays at what that network costs.
     """
-    began, solver = time.monotonic(), "enumeration and certificate"
-    search = GridSearch(instance, traffic, pricing, media)
-    open_bound, termination = math.inf, "optimal"
+    began, judge = time.monotonic(), Judge()
+    search = family.search(instance, traffic, pricing, media)
+    open_bound = math.inf
+
+    def offer(drawn: Drawn | None, bound_cents: float, ended: str) -> Candidate:
+        return Candidate(family.name, family.words, "enumeration and certificate", drawn, bound_cents, ended)
+
     while (priced := search.cheapest()) is not None and priced.cents < below_cents:
         report(None if math.isinf(below_cents) else int(below_cents), int(min(priced.cents, open_bound)))
         if time.monotonic() - began > limits.time_limit_s or limits.should_stop():
-            termination = "interrupted" if limits.should_stop() else "time_limit"
-            return Candidate(GRID, GRID_WORDS, solver, None, min(priced.cents, open_bound), termination)
-        fabric = build_grid(priced.shape, priced.media)
-        carried = _certified(fabric, instance, traffic)
+            ended = "interrupted" if limits.should_stop() else "time_limit"
+            return offer(None, min(priced.cents, open_bound), ended)
+        fabric = priced.draw()
+        carried = carries(fabric, instance, traffic, judge)
         if carried:
             bill = _priced(instance, pricing, fabric, priced.cents)
             drawn = Drawn(None, fabric, bill, Compared(bill.total_cents, priced.parts, fabric.counts(), None, None))
-            bound = min(open_bound, bill.total_cents)
-            return Candidate(GRID, GRID_WORDS, solver, drawn, bound, "optimal" if bound >= priced.cents else "open")
+            return offer(drawn, min(open_bound, priced.cents), "optimal" if open_bound >= priced.cents else OPEN)
         if carried is None:
-            open_bound, termination = min(open_bound, priced.cents), "open"
+            open_bound = min(open_bound, priced.cents)
         search.refuse()
-    if priced is not None:
-        open_bound = min(open_bound, priced.cents)
-    return Candidate(GRID, GRID_WORDS, solver, None, open_bound, termination if priced is None else "optimal")
+    left = math.inf if priced is None else priced.cents
+    return offer(None, min(open_bound, left), "optimal" if open_bound >= left else OPEN)
 
 
-def _certified(fabric: Fabric, instance: Instance, traffic: Traffic) -> bool | None:
-    """Whether a network carries the floors and stands the failures asked for; None where its bounds leave that open."""
-    judge, scale_up_gbps = Judge(), instance.cluster.scale_up_gbps
-    phases = certify_phases(fabric, traffic, instance.requirements, judge, scale_up_gbps)
-    if not all(phase.met for phase in phases):
-        return None if all(phase.met or phase.interval.upper >= phase.required - EXACT for phase in phases) else False
-    if not instance.requirements.survive:
+def carries(fabric: Fabric, instance: Instance, traffic: Traffic, judge: Judge) -> bool | None:
+    """Whether a network carries every step at its floor and stands the failures asked for; None where that is open."""
+    requirements, scale_up_gbps = instance.requirements, instance.cluster.scale_up_gbps
+    # A phase's throughput is a mean over its steps; a floor is meant for each of them.
+    steps = tuple(replace(phase, steps=(step,)) for phase in traffic.network_phases for step in phase.steps)
+    found = certify_phases(fabric, replace(traffic, phases=steps), requirements, judge, scale_up_gbps)
+    short = [item for item in found if not item.met]
+    if short:
+        return None if all(item.interval.upper >= item.required - EXACT for item in short) else False
+    if not requirements.survive:
         return True
-    failures = certify_throughput(fabric, traffic, instance.requirements, scale_up_gbps)[1]
-    short = [failure for failure in failures if not failure.met]
-    if not short:
+    failures = certify_throughput(fabric, traffic, requirements, scale_up_gbps)[1]
+    lost = [failure for failure in failures if not failure.met]
+    if not lost:
         return True
-    return None if all(item.upper >= (item.required or 0.0) - EXACT for item in short) else False
+    return None if all(item.upper >= (item.required or 0.0) - EXACT for item in lost) else False
 
 
 def bill_parts(bill: Bill) -> dict[str, int]:

@@ -303,8 +303,10 @@ class DesignFile(Record):
     catalog: dict[str, Any]
     provenance: ProvenanceRecord
     fabric: FabricRecord
-    family: Literal["clos", "grid", "link-placement"] = Field(
-        "clos", description="clos: tiers, pods, rails and planes; link-placement: any links between switches"
+    family: Literal["clos", "grid", "mesh", "link-placement"] = Field(
+        "clos",
+        description="clos: tiers, pods, rails and planes; grid: row and column switches; mesh: leaves joined each with "
+        "each; link-placement: any links between switches",
     )
     certificate: CertificateRecord | None = Field(description="null where the checks were not finished")
     digest: str = Field(description="SHA-256 of all other fields as JSON with sorted keys", pattern="^[0-9a-f]{64}$")

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 from designer.candidates import (
     CLOS,
-    GRID,
+    LISTED,
     PLACEMENT,
     Candidate,
     SearchError,
     clos_candidate,
     families_of,
-    grid_candidate,
+    listed_candidate,
     placement_candidate,
 )
 from designer.certify.read_design import design_from_document
@@ -159,11 +159,13 @@ def _candidates(
     if CLOS in families:
         limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
         found.append(clos_candidate(instance, traffic, pricing, media, known, limits, report))
-    if GRID in families and not options.should_stop():
+    for family in LISTED:
+        if family.name not in families or options.should_stop():
+            continue
         below = min((item.cost_cents for item in found), default=math.inf)
         left = max(0.0, options.time_limit_s - (time.monotonic() - started))
         limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
-        found.append(grid_candidate(instance, traffic, pricing, media, below, limits, report))
+        found.append(listed_candidate(family, instance, traffic, pricing, media, below, limits, report))
     if PLACEMENT in families and not options.should_stop():
         below = min((item.cost_cents for item in found), default=math.inf)
         any_cents = any_network_bound(instance, traffic, pricing, media).cents or 0

@@ -118,7 +118,7 @@ def _link_ends(fabric: Fabric) -> list[str]:
 
     def say(link: int) -> str:
         ends = f"{node_name(fabric, int(links.a[link]))} and {node_name(fabric, int(links.b[link]))}"
-        return f"link {link} joins {ends}: no such link exists in a Clos or grid"
+        return f"link {link} joins {ends}: no such link exists in any family of networks"
 
     loops = np.flatnonzero(links.a == links.b)
     found = told(loops, lambda link: f"link {link} has both ends at {node_name(fabric, int(links.a[link]))}")

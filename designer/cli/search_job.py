@@ -46,7 +46,7 @@ def _solver(value: str | None) -> str | None:
     return value
 
 
-FAMILIES = ("clos", "grid", "link-placement")
+FAMILIES = ("clos", "grid", "mesh", "link-placement")
 
 
 def _families(value: str | None) -> str | None:
@@ -83,7 +83,7 @@ Solver = Annotated[
 Families = Annotated[
     str | None,
     typer.Option(
-        metavar="LIST", callback=_families, help="Families of networks to search: clos, grid, link-placement."
+        metavar="LIST", callback=_families, help="Families of networks to search: clos, grid, mesh, link-placement."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]

@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from designer.costing.pricing import MediaFinder, Pricing, pieces
-from designer.fabric.grid import ROW_HOST_M, GridMedia, GridShape
+from designer.fabric.fabric import Fabric
+from designer.fabric.grid import ROW_HOST_M, GridMedia, GridShape, build_grid
 from designer.instance.schema import CablingSection
 
 
@@ -29,6 +30,10 @@ class PricedGrid:
         for name, medium in used.items():
             bought += pieces(tally[name], medium)
         return bought
+
+    def draw(self) -> Fabric:
+        """The network link by link."""
+        return build_grid(self.shape, self.media)
 
 
 def priced_grid(shape: GridShape, cabling: CablingSection, pricing: Pricing, media: MediaFinder) -> PricedGrid | None:

@@ -70,7 +70,8 @@ class MeshSearch:
         heapq.heappush(self._queue, (cents, self._count, item))
 
     def _price(self, shape: MeshShape) -> None:
-        if shape.problems():
+        fixed = self.instance.search.leaf.up
+        if shape.problems() or fixed not in (None, shape.uplinks):
             return
         priced = priced_mesh(shape, self.instance.cabling, self.pricing, self.media)
         if priced is not None:
@@ -92,13 +93,15 @@ class MeshSearch:
             ]
             for layout in layouts(self.traffic, search.leaf_sharing):
                 for down in _downs(layout, whole_rails=search.leaf_sharing != "none"):
+                    if search.leaf.down not in (None, down):
+                        continue
                     for tier in tiers:
                         shape = MeshShape(hosts, layout, tier, down)
                         if not shape.problems():
                             yield shape
 
     def _least_bundle(self, shape: MeshShape) -> int:
-        """Links to a bundle below which some step at its floor cannot be carried."""
+        """Links to a bundle below which some step at its floor cannot be carried; more where uplinks are fixed."""
         key = (shape.layout, shape.down, shape.hosts.gbps)
         if key not in self._needs:
             out_gbps = CutFunction(self.traffic, shape.layout).leaf(shape.down) * shape.hosts.gbps
@@ -109,7 +112,7 @@ class MeshSearch:
         arcs = shape.leaves * (shape.leaves - 1)
         while any(least_links(rate, bundle * gbps) > arcs * bundle * gbps + EPSILON for rate in rates):
             bundle += 1
-        return bundle
+        return max(bundle, (self.instance.search.leaf.up or 0) // (shape.leaves - 1))
 
     def _rates(self, shape: MeshShape) -> list[Floats]:
         """What the leaves of one fabric send to each other, step by step at the floors, in Gb/s."""

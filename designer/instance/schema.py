@@ -210,11 +210,11 @@ class LeafSection(Section):
 class SearchSection(Section):
     """Which networks are looked at."""
 
-    families: list[Literal["clos", "grid", "link-placement"]] | None = Field(
+    families: list[Literal["clos", "grid", "mesh", "link-placement"]] | None = Field(
         None,
         min_length=1,
-        description="kinds of networks; default: clos, grid where NICs have two ports, and link-placement where "
-        "servers differ, switches are there already, or the cluster has at most 128 GPUs",
+        description="kinds of networks; default: clos, grid where NICs have two ports, mesh up to 4,096 GPUs, and "
+        "link-placement where servers differ, switches are there already, or the cluster has at most 128 GPUs",
     )
     planes: list[Annotated[int, Field(ge=1, le=64)]] | None = Field(
         None, min_length=1, description="numbers of planes to try; default: all that the NIC offers"
@@ -238,6 +238,40 @@ class CablingSection(Section):
     spine_core_m: float = Field(50, gt=0, le=10_000)
 
 
+class LayoutSection(Section):
+    """Racks in rows on the floor, from which the length of every cable follows; in place of `cabling`.
+
+    Servers fill racks from below in the order of their GPUs, racks fill rows. A cable rises from a device to the trays
+    above the racks, runs along rows and across them, and comes down again. All defaults are assumptions.
+    """
+
+    switches: Literal["end-of-row", "middle-of-row", "network-row"] = Field(
+        "middle-of-row",
+        description="where the racks of switches stand: after the servers of every row, between its halves, or in rows "
+        "of their own in the middle of the room",
+    )
+    servers_per_rack: int | None = Field(
+        None, ge=1, le=100, description="default: as many as height and power allow, in whole HB domains where one fits"
+    )
+    server_units: int | None = Field(
+        None, ge=1, le=100, description="height of a server in rack units; default: the catalog's, 8 where it has none"
+    )
+    server_power_w: float | None = Field(
+        None, gt=0, le=1e6, description="largest power of a server in W; default: the catalog's, 10,200 W without one"
+    )
+    rack_units: int = Field(48, ge=1, le=100, description="height of a rack in rack units")
+    rack_power_w: float = Field(45_000, gt=0, le=1e7, description="largest power of a rack in W")
+    racks_per_row: int = Field(
+        16, ge=1, le=1000, description="racks of servers in a row; racks of switches come on top"
+    )
+    rack_pitch_m: float = Field(0.6, gt=0, le=100, description="from one rack of a row to the next")
+    row_pitch_m: float = Field(2.4, gt=0, le=1000, description="from one row to the next: depth of a rack and an aisle")
+    switch_units: int = Field(2, ge=1, le=100, description="height of a switch with its cable guide in rack units")
+    server_rise_m: float = Field(1.5, ge=0, le=100, description="from a server up to the tray")
+    switch_rise_m: float = Field(0.5, ge=0, le=100, description="from a switch up to the tray")
+    slack_m: float = Field(0.5, ge=0, le=1000, description="what every cable has beyond its way")
+
+
 class EnergySection(Section):
     """What the objective tco adds to the purchase."""
 
@@ -256,6 +290,7 @@ class InstanceFile(Section):
     requirements: RequirementsSection = Field(default_factory=lambda: RequirementsSection.model_validate({}))
     search: SearchSection = Field(default_factory=lambda: SearchSection.model_validate({}))
     cabling: CablingSection = Field(default_factory=lambda: CablingSection.model_validate({}))
+    layout: LayoutSection | None = Field(None, description="default: none, lengths are those of `cabling`")
     energy: EnergySection = Field(default_factory=lambda: EnergySection.model_validate({}))
     catalog: Key | list[Key] = Field("builtin", description="builtin, paper-2023, a file, or a list that overlays")
     objective: Literal["capex", "tco"] = Field("capex", description="purchase, or purchase and energy")
