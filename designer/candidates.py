@@ -26,7 +26,9 @@ from designer.formulation.grid import GridSearch
 from designer.formulation.mesh import MeshSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
+from designer.formulation.step_budget import required
 from designer.instance.instance import Instance
+from designer.layout.floor import Places
 from designer.workload.traffic import Traffic
 
 CLOS, GRID, MESH, PLACEMENT = "clos", "grid", "mesh", "link-placement"
@@ -55,12 +57,13 @@ class FamilyError(DesignerError):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A network with its bill, and its shape where it is a Clos."""
+    """A network with its bill, its shape where it is a Clos, and where its switches stand if it has a floor."""
 
     shape: ClosShape | None
     fabric: Fabric
     bill: Bill
     compared: Compared
+    places: Places | None = None
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def clos_candidate(
     meeting = [item for item in known if item.meets and isinstance(item.shape, ClosShape)]
     best = min(meeting, key=lambda item: item.cost_cents, default=None)
     start = best.shape if best is not None and isinstance(best.shape, ClosShape) else None
-    proposal = ClosSearch(instance, traffic, pricing, media).run(limits, start, report)
+    proposal = ClosSearch(instance, traffic, pricing, media, required(instance, traffic)).run(limits, start, report)
     words, solver = clos_words(instance), "OR-Tools CP-SAT"
     if proposal.shape is None:
         return Candidate(

@@ -164,6 +164,14 @@ class FabricRecord(Record):
     )
 
 
+class LayoutRecord(Record):
+    """Where switches stand, in the order of their nodes, on the floor that the instance's layout describes."""
+
+    switch_racks: Count = Field(description="racks set aside for switches")
+    rack: list[int] = Field(description="the rack of each switch among these, from 0")
+    unit: list[int] = Field(description="the lowest rack unit of each switch, from 1")
+
+
 class FamilyRecord(Record):
     """What the search of one family of networks came to."""
 
@@ -308,5 +316,6 @@ class DesignFile(Record):
         description="clos: tiers, pods, rails and planes; grid: row and column switches; mesh: leaves joined each with "
         "each; link-placement: any links between switches",
     )
+    layout: LayoutRecord | None = Field(None, description="null where the instance has no layout")
     certificate: CertificateRecord | None = Field(description="null where the checks were not finished")
     digest: str = Field(description="SHA-256 of all other fields as JSON with sorted keys", pattern="^[0-9a-f]{64}$")

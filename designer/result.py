@@ -23,6 +23,7 @@ from designer.fabric.pairs import worst_leaf_pair
 from designer.fabric.shape import ClosShape
 from designer.files import write_text_atomically
 from designer.instance.instance import Instance
+from designer.layout.floor import Places
 from designer.units import usd
 from designer.workload.traffic import Traffic
 
@@ -67,7 +68,7 @@ class Design:
     """A network for an instance.
 
     Money in cents; `bound_cents` holds for every network of `searched`, `any_topology_bound_cents` for any network of
-    the catalog's switches. Only a Clos has a `shape`.
+    the catalog's switches. Only a Clos has a `shape`, and only a network with a floor has `places`.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Design:
     routing: dict[str, Any] | None = None
     certificate: Certificate | None = None
     any_topology_bound_cents: int | None = None
+    places: Places | None = None
 
     @staticmethod
     def of(
@@ -127,6 +129,7 @@ class Design:
             family,
             families,
             drawn.shape,
+            places=drawn.places,
         )
 
     @property
@@ -172,6 +175,7 @@ class Design:
             "provenance": {"version": package_version(), **asdict(self.provenance)},
             "fabric": self.fabric.to_document(),
         }
+        document["layout"] = None if self.places is None else self.places.to_document()
         document["routing"] = self.routing
         document["certificate"] = None if self.certificate is None else self.certificate.to_document()
         return with_digest(document)

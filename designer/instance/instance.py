@@ -8,6 +8,7 @@ from designer.catalog.components import Catalog, Gpu, Nic, Switch
 from designer.instance.schema import (
     CablingSection,
     EnergySection,
+    LayoutSection,
     RequirementsSection,
     SearchSection,
 )
@@ -150,7 +151,7 @@ class DirectDemand:
 
 @dataclass(frozen=True)
 class Instance:
-    """A network design problem, complete and consistent."""
+    """A network design problem, complete and consistent. With a `layout` cable lengths follow from it."""
 
     name: str
     cluster: Cluster
@@ -162,3 +163,4 @@ class Instance:
     objective: str
     catalog: Catalog
     document: Mapping[str, object]
+    layout: LayoutSection | None = None

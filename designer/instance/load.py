@@ -8,6 +8,7 @@ from designer.catalog import Catalog, load_catalog
 from designer.errors import InputError, InstanceError, Problem
 from designer.instance.cluster import Location, resolve_cluster
 from designer.instance.instance import Cluster, DirectDemand, Instance, Job, Parallelism
+from designer.instance.racks import rack_problems
 from designer.instance.schema import (
     DEFAULT_ORDER,
     DemandSection,
@@ -68,6 +69,7 @@ class _Resolver:
             raise InstanceError(self.problems)
         workload = [self._item(number, item, cluster) for number, item in enumerate(file.workload)]
         self._search(cluster, catalog)
+        self._layout(cluster)
         jobs = tuple(item for item in workload if item is not None)
         if len(jobs) == len(workload):
             self._requirements(jobs, cluster)
@@ -84,6 +86,7 @@ class _Resolver:
             file.objective,
             catalog,
             cast("Mapping[str, object]", self.source.data),
+            file.layout,
         )
 
     def _item(self, number: int, item: JobSection | DemandSection, cluster: Cluster) -> Job | DirectDemand | None:
@@ -249,6 +252,14 @@ class _Resolver:
         spoken = list(dict.fromkeys(protocol for nic in nics.values() for protocol in nic.protocols))
         if search.protocols is not None and not set(search.protocols) & set(spoken):
             self.refuse(("search", "protocols"), search.protocols, f"a protocol of {named}: {', '.join(spoken)}")
+
+    def _layout(self, cluster: Cluster) -> None:
+        if self.file.layout is None:
+            return
+        if "cabling" in self.file.model_fields_set:
+            self.refuse(("cabling",), "lengths beside a layout", "one of the two: lengths follow from a layout")
+        for field, found, allowed in rack_problems(self.file.layout, cluster):
+            self.refuse(("layout", field), found, allowed)
 
     def _requirements(self, jobs: tuple[Job | DirectDemand, ...], cluster: Cluster) -> None:
         requirements = self.file.requirements

@@ -1,0 +1,235 @@
+"""Which switch stands in which rack: assignments that keep cables cheap, and short among equals.
+
+A tier is placed at a time, the others fixed: what a switch's cables cost is then a number for each rack, and the best
+places are an assignment problem (OR-Tools' min-cost flow; slots of a rack are alike, and so are switches with the same
+costs). Leaves are placed by their hosts first, spines by their leaves, cores by their spines; then each tier again,
+with all its links, while that makes cables cheaper.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from ortools.graph.python import min_cost_flow
+
+from designer.catalog.components import Catalog, Switch
+from designer.costing.pricing import Pricing
+from designer.errors import InstanceError, Problem
+from designer.fabric.fabric import CORE, LEAF, MANAGEMENT, SPINE, Column, Fabric
+from designer.instance.instance import Cluster
+from designer.instance.schema import LayoutSection
+from designer.layout.floor import Floor, Places, length_classes, make_floor, server_racks, switch_racks_for
+from designer.layout.shortest import least_cents
+from designer.layout.sockets import sockets_of
+
+MOST_ROUNDS = 6
+CENT = 1000  # weight of a cent
+DECIMETRES = 10  # weight of a metre: a hundredth of a cent, so that length decides among equal prices only
+NO_CABLE_CENTS = 1e8  # of a link that no cable of the catalog can be: to be avoided
+
+Costs = NDArray[np.int64]
+
+
+class AssignmentError(RuntimeError):
+    """The solver found no assignment where one exists."""
+
+
+def switches_per_rack(layout: LayoutSection, catalog: Catalog, switches: list[Switch]) -> int:
+    """How many of these switches a rack holds by height and power, every cage with the hungriest thing that fits it.
+
+    Raises:
+        InstanceError: a rack powers none.
+    """
+    most_w = max(switch.power_w + switch.cages * _cage_w(catalog, switch.cage) for switch in switches)
+    by_power = int(layout.rack_power_w / most_w) if most_w > 0 else layout.rack_units
+    if by_power < 1:
+        found = f"{layout.rack_power_w:g} W, a switch with its modules may draw {most_w:g} W"
+        raise InstanceError([Problem("instance", None, "layout.rack_power_w", found, "racks that power a switch")])
+    return min(layout.rack_units // layout.switch_units, by_power)
+
+
+def _cage_w(catalog: Catalog, cage: str) -> float:
+    """The most that is drawn in a cage: by a module, or by a cable, as if it drew all at one end."""
+    modules = [item.power_w for item in catalog.transceivers.values() if cage in item.cages]
+    cables = [item.power_w for item in catalog.cables.values() if cage in item.wide.cages or cage in item.narrow.cages]
+    return max([*modules, *cables], default=0.0)
+
+
+def place_switches(
+    fabric: Fabric, catalog: Catalog, cluster: Cluster, layout: LayoutSection, pricing: Pricing
+) -> tuple[Floor, Places]:
+    """The floor with as many racks for switches as they need, and their places.
+
+    Raises:
+        InstanceError: a rack powers no switch.
+    """
+    slots = switches_per_rack(layout, catalog, [catalog.switches[key] for key in fabric.models])
+    switches = int((fabric.nodes.kind >= LEAF).sum())
+    management = bool((fabric.nodes.kind == MANAGEMENT).any())
+    racks = server_racks(layout, cluster, management=management)
+    needed = switch_racks_for(layout, racks, -(-switches // slots))
+    floor = make_floor(layout, cluster, needed, management=management)
+    rack = _Placing(fabric, catalog, cluster, floor, pricing).run(slots)
+    return floor, Places(needed, rack, _units(layout, rack))
+
+
+def _units(layout: LayoutSection, rack: Column) -> Column:
+    """Lowest unit of each switch: racks are filled from the top, near the tray, in the order of the nodes."""
+    order = np.argsort(rack, kind="stable")
+    first = np.searchsorted(rack[order], rack[order])
+    number = np.empty(len(rack), dtype=np.int64)
+    number[order] = np.arange(len(rack)) - first
+    return layout.rack_units + 1 - layout.switch_units * (number + 1)
+
+
+def assign(costs: Costs, slots: Column) -> Column:
+    """The column of each row such that the costs add up to the least, each column taken at most `slots` times.
+
+    Raises:
+        AssignmentError: there are fewer slots than rows.
+    """
+    kinds, kind = np.unique(costs, axis=0, return_inverse=True)
+    kind = kind.reshape(-1)
+    supplies = np.bincount(kind, minlength=len(kinds))
+    columns = len(slots)
+    row, column = np.divmod(np.arange(len(kinds) * columns), columns)
+    sink = len(kinds) + columns
+    flow = min_cost_flow.SimpleMinCostFlow()
+    arcs = flow.add_arcs_with_capacity_and_unit_cost(
+        np.concatenate([row, len(kinds) + np.arange(columns)]),
+        np.concatenate([len(kinds) + column, np.full(columns, sink)]),
+        np.concatenate([supplies[row], slots]),
+        np.concatenate([(kinds - kinds.min(axis=1, keepdims=True)).reshape(-1), np.zeros(columns, dtype=np.int64)]),
+    )
+    flow.set_nodes_supplies(np.arange(len(kinds)), supplies)
+    flow.set_node_supply(sink, -len(costs))
+    if flow.solve() != flow.OPTIMAL:
+        raise AssignmentError(f"{len(costs)} switches for {int(slots.sum())} slots")
+    taken = np.asarray(flow.flows(arcs[: len(row)]), dtype=np.int64)
+    result = np.empty(len(costs), dtype=np.int64)
+    result[np.argsort(kind, kind="stable")] = np.repeat(column, taken)
+    return result
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """Equal links, counted: of a kind, from `switch` to a rack or to another switch (`other`)."""
+
+    kind: Column
+    switch: Column
+    other: Column
+    count: Column
+
+    def of(self, chosen: NDArray[np.bool_]) -> "_Ends":
+        """Some of them."""
+        return _Ends(self.kind[chosen], self.switch[chosen], self.other[chosen], self.count[chosen])
+
+
+class _Placing:
+    """Prices of links from rack to rack, and the places of switches, improved tier by tier."""
+
+    def __init__(self, fabric: Fabric, catalog: Catalog, cluster: Cluster, floor: Floor, pricing: Pricing) -> None:
+        self.fabric, self.catalog, self.floor, self.pricing = fabric, catalog, floor, pricing
+        sockets = sockets_of(fabric, catalog, cluster)
+        links = fabric.links
+        ends = np.stack([sockets.kind[sockets.lower], sockets.kind[sockets.upper], links.gbps], axis=1)
+        rows, kind = np.unique(ends, axis=0, return_inverse=True)
+        joined: list[list[int]] = rows.tolist()
+        self.kinds = [(sockets.kinds[lower], sockets.kinds[upper], gbps) for lower, upper, gbps in joined]
+        first = int(np.flatnonzero(fabric.nodes.kind >= LEAF)[0])
+        self.tier = fabric.nodes.kind[first:]
+        hosts = links.a < first
+        rack = np.full(first, floor.management_rack or 0, dtype=np.int64)
+        rack[: fabric.gpus] = floor.rack_of_gpu
+        kind = kind.reshape(-1)
+        self.hosts = _counted(kind[hosts], links.b[hosts] - first, rack[links.a[hosts]])
+        self.pairs = _counted(kind[~hosts], links.b[~hosts] - first, links.a[~hosts] - first)
+
+    @cached_property
+    def prices(self) -> list[Costs]:
+        """For each kind of links, what one costs from any rack to any of the switches' racks."""
+        floor = self.floor
+        switches = np.arange(floor.first_switch_rack, floor.racks)
+        need_m = floor.need_m(np.arange(floor.racks)[:, None], switches[None, :])
+        lengths_m, length = np.unique(length_classes(need_m), return_inverse=True)
+        tables: list[Costs] = []
+        for lower, upper, gbps in self.kinds:
+            found = [least_cents(self.catalog, self.pricing, lower, upper, gbps, each) for each in lengths_m.tolist()]
+            cents = np.rint(CENT * np.minimum(found, NO_CABLE_CENTS)).astype(np.int64)
+            tables.append(cents[length.reshape(need_m.shape)] + np.rint(DECIMETRES * need_m).astype(np.int64))
+        return tables
+
+    def run(self, slots: int) -> Column:
+        """The rack of each switch, counted among those of switches; each holds at most `slots`."""
+        floor = self.floor
+        rack = np.full(len(self.tier), -1, dtype=np.int64)
+        tiers = [tier for tier in (LEAF, SPINE, CORE) if (self.tier == tier).any()]
+        for tier in tiers:
+            rack = self._placed(tier, rack, slots)
+        best = self.total(rack)
+        for _ in range(MOST_ROUNDS):
+            before = best
+            for tier in tiers:
+                tried = self._placed(tier, rack, slots)
+                cost = self.total(tried)
+                if cost < best:
+                    rack, best = tried, cost
+            if best == before or floor.racks == floor.first_switch_rack + 1:
+                break
+        return rack
+
+    def total(self, rack: Column) -> int:
+        """Weighted cost of all links."""
+        return int(
+            (self.hosts.count * self._each(self.hosts, self.hosts.other, rack[self.hosts.switch])).sum()
+            + (
+                self.pairs.count
+                * self._each(self.pairs, self.floor.first_switch_rack + rack[self.pairs.other], rack[self.pairs.switch])
+            ).sum()
+        )
+
+    def _each(self, ends: _Ends, rack: Column, switch_rack: Column) -> Costs:
+        result = np.zeros(len(rack), dtype=np.int64)
+        for kind, table in enumerate(self.prices):
+            mine = ends.kind == kind
+            result[mine] = table[rack[mine], switch_rack[mine]]
+        return result
+
+    def _placed(self, tier: int, rack: Column, slots: int) -> Column:
+        """The racks with those of a tier assigned anew, given where hosts and all other placed switches stand."""
+        mine = np.flatnonzero(self.tier == tier)
+        columns = self.floor.racks - self.floor.first_switch_rack
+        costs = np.zeros((len(mine), columns), dtype=np.int64)
+        number = np.full(len(rack), -1, dtype=np.int64)
+        number[mine] = np.arange(len(mine))
+        turned = _Ends(self.pairs.kind, self.pairs.other, self.pairs.switch, self.pairs.count)
+        self._add(costs, self.hosts.of(number[self.hosts.switch] >= 0), number, self.hosts_rack)
+        placed_at = self.floor.first_switch_rack + rack
+        for ends in (self.pairs, turned):
+            known = (number[ends.switch] >= 0) & (rack[ends.other] >= 0)
+            self._add(costs, ends.of(known), number, placed_at)
+        others = rack[(self.tier != tier) & (rack >= 0)]
+        result = rack.copy()
+        result[mine] = assign(costs, slots - np.bincount(others, minlength=columns))
+        return result
+
+    @cached_property
+    def hosts_rack(self) -> Column:
+        """Racks by their own number, as hosts name them."""
+        return np.arange(self.floor.racks)
+
+    def _add(self, costs: Costs, ends: _Ends, number: Column, rack: Column) -> None:
+        """Adds to the costs of each switch in each rack what these links cost."""
+        for kind, table in enumerate(self.prices):
+            part = ends.of(ends.kind == kind)
+            of, at = number[part.switch], rack[part.other]
+            for column in range(costs.shape[1]):
+                weights = part.count * table[at, column]
+                costs[:, column] += np.rint(np.bincount(of, weights=weights, minlength=len(costs))).astype(np.int64)
+
+
+def _counted(kind: Column, switch: Column, other: Column) -> _Ends:
+    """Links with the same kind and ends, counted."""
+    rows, count = np.unique(np.stack([kind, switch, other], axis=1), axis=0, return_counts=True)
+    return _Ends(rows[:, 0], rows[:, 1], rows[:, 2], count)

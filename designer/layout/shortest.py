@@ -1,0 +1,146 @@
+"""What cables cost at least on a floor, whatever the network: the bound beside a network whose cables were laid out.
+
+Two things are known before there is a network. A link to a host is no shorter than from its server's rack to the next
+rack of switches; a link between switches is no shorter than inside a rack. And a link costs no less than its share of
+full cages with the cheapest cable that reaches so far, whatever its neighbours use. A search that pays just this for
+every link finds a lower bound for all networks of its family on this floor.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from designer.catalog.components import Catalog
+from designer.catalog.media import LinkMedium, link_media
+from designer.costing.pricing import MediaFinder, Pricing
+from designer.instance.instance import Cluster, Instance
+from designer.instance.schema import CablingSection, LayoutSection
+from designer.layout.floor import Floor, Metres, length_classes, make_floor, rows_of, server_racks
+from designer.layout.sockets import Socket
+
+
+def least_cents(catalog: Catalog, pricing: Pricing, lower: Socket, upper: Socket, gbps: int, length_m: float) -> float:
+    """The least that a link between cages of these kinds adds to the objective, cages shared by full ones.
+
+    Infinite where nothing reaches so far.
+    """
+    best = math.inf
+    for medium in link_media(catalog, *lower, *upper, gbps, length_m):
+        of_lower, of_upper, of_link = pricing.medium_cents(medium)
+        best = min(best, of_lower / lower[1] + of_upper / upper[1] + of_link)
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class LeastMedia(MediaFinder):
+    """In place of media, one for each question that costs what a link costs at least; `key` least.
+
+    Lengths that are asked for are labels: `between_m` for links between switches, all others for links to hosts, whose
+    GPUs are `host_m[i]` from the next rack of switches in the parts `host_parts[i]`, and management `management_m`.
+    """
+
+    pricing: Pricing
+    between_m: float
+    host_m: tuple[float, ...]
+    host_parts: tuple[float, ...]
+    management_m: float
+    known: dict[object, tuple[LinkMedium, ...]] = field(default_factory=dict[object, tuple[LinkMedium, ...]])
+
+    def between(
+        self, lower: tuple[str, int], upper: tuple[str, int], gbps: int, length_m: float
+    ) -> tuple[LinkMedium, ...]:
+        """The medium between (cage kind, ports per cage) of the lower and the upper end; none where none reaches."""
+        hosts = length_m != self.between_m
+        question = lower, upper, gbps, hosts
+        if question not in self.known:
+            cents = self._host_cents(lower, upper, gbps) if hosts else self._least(lower, upper, gbps, length_m)
+            if math.isinf(cents):
+                self.known[question] = ()
+            else:
+                # Downwards, as prices are whole cents.
+                medium = LinkMedium("least", "optics", None, None, None, 1, math.inf, link_cents=math.floor(cents))
+                self.known[question] = (medium,)
+        return self.known[question]
+
+    def _least(self, lower: Socket, upper: Socket, gbps: int, length_m: float) -> float:
+        return least_cents(self.catalog, self.pricing, lower, upper, gbps, length_m)
+
+    def _host_cents(self, lower: Socket, upper: Socket, gbps: int) -> float:
+        prices = [self._least(lower, upper, gbps, length_m) for length_m in self.host_m]
+        mean = sum(part * price for part, price in zip(self.host_parts, prices, strict=True))
+        # Nobody knows how many of the links are management's: they count as the cheaper kind.
+        return min(mean, self._least(lower, upper, gbps, self.management_m))
+
+
+@dataclass(frozen=True)
+class EmptyFloor:
+    """The floor of a cluster before its switches are known: one rack of switches in each row that may have some."""
+
+    layout: LayoutSection
+    cluster: Cluster
+
+    @cached_property
+    def floor(self) -> Floor:
+        """The racks."""
+        management = self.cluster.management_ports > 0
+        racks = server_racks(self.layout, self.cluster, management=management)
+        rows, per_row = rows_of(self.layout, racks)
+        wide = per_row if self.layout.switches == "network-row" else rows
+        return make_floor(self.layout, self.cluster, wide, management=management)
+
+    @cached_property
+    def nearest_m(self) -> Metres:
+        """For every rack of servers, then that of management, the way to the next rack of switches.
+
+        It holds for any number of racks of switches. In rows of servers they stand side by side, and more of them move
+        no server away from the next. A row of their own is taken to reach as far as the servers'.
+        """
+        floor = self.floor
+        racks, switches = np.arange(floor.first_switch_rack), np.arange(floor.first_switch_rack, floor.racks)
+        return floor.need_m(racks[:, None], switches[None, :]).min(axis=1)
+
+    @cached_property
+    def between_m(self) -> float:
+        """The shortest cable between two switches: up to the tray and down again in one rack."""
+        return float(length_classes(np.array([2 * self.layout.switch_rise_m + self.layout.slack_m]))[0])
+
+    def typical(self) -> CablingSection:
+        """One length for each class of links, for a search: to the next switches, and between any two racks of them."""
+        floor = self.floor
+        hosts = float(self.nearest_m[floor.rack_of_gpu].mean())
+        switches = np.arange(floor.first_switch_rack, floor.racks)
+        between = float(floor.need_m(switches[:, None], switches[None, :]).mean())
+        lengths = length_classes(np.array([hosts, between]))
+        return CablingSection(host_m=lengths[0], leaf_spine_m=lengths[1], spine_core_m=lengths[1])
+
+
+def with_typical_lengths(instance: Instance) -> Instance:
+    """The instance with cable lengths that are typical of its floor; as it is without one."""
+    if instance.layout is None:
+        return instance
+    return replace(instance, cabling=EmptyFloor(instance.layout, instance.cluster).typical())
+
+
+def at_least(instance: Instance, pricing: Pricing, media: MediaFinder) -> tuple[Instance, MediaFinder]:
+    """The instance and the finder of media with which a search bounds what networks on the floor cost.
+
+    Without a floor they are those given.
+    """
+    if instance.layout is None:
+        return instance, media
+    empty = EmptyFloor(instance.layout, instance.cluster)
+    hosts_m, counts = np.unique(length_classes(empty.nearest_m[empty.floor.rack_of_gpu]), return_counts=True)
+    if instance.cluster.irregular:  # which kind of servers stands where is not asked for
+        hosts_m, counts = hosts_m[:1], counts[:1]
+    parts = counts / counts.sum()
+    last_m = float(length_classes(empty.nearest_m[-1:])[0])
+    management_m = last_m if instance.cluster.management_ports else math.inf
+    between_m = empty.between_m
+    least = LeastMedia(
+        instance.catalog, pricing, between_m, tuple(hosts_m.tolist()), tuple(parts.tolist()), management_m
+    )
+    # Any label will do that differs from the other one, also where 3 m at most is put for it (`fabric/grid.py`).
+    labels = CablingSection(host_m=between_m / 2, leaf_spine_m=between_m, spine_core_m=between_m)
+    return replace(instance, cabling=labels), least
