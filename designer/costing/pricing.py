@@ -44,6 +44,11 @@ class Pricing:
         """Objective of a class of links."""
         return tally.cost_cents(*self.medium_cents(medium))
 
+    def host_cents(self, shape: ClosShape, tally: ClassTally, medium: LinkMedium) -> int:
+        """Objective of the links to hosts of a shape."""
+        del shape  # a price that knows the floor looks at it
+        return self.class_cents(tally, medium)
+
 
 @dataclass(frozen=True)
 class MediaFinder:
@@ -59,6 +64,12 @@ class MediaFinder:
         self, lower: tuple[str, int], upper: tuple[str, int], gbps: int, length_m: float
     ) -> tuple[LinkMedium, ...]:
         """Media between (cage kind, ports per cage) of the lower and the upper end."""
+        return self.find(lower, upper, gbps, length_m)
+
+    def find(
+        self, lower: tuple[str, int], upper: tuple[str, int], gbps: int, length_m: float
+    ) -> tuple[LinkMedium, ...]:
+        """What `between` remembers."""
         return link_media(self.catalog, *lower, *upper, gbps, length_m)
 
 
@@ -118,7 +129,7 @@ def cost_parts(shape: ClosShape, pricing: Pricing) -> dict[str, int]:
     tally = shape.tally()
     parts = {
         "leaf": shape.all_leaves * pricing.switch_cents(shape.leaf.switch),
-        "host": pricing.class_cents(tally["host"], shape.media.host),
+        "host": pricing.host_cents(shape, tally["host"], shape.media.host),
     }
     if shape.spines and shape.media.leaf_spine:
         spines = shape.spines_per_fabric * shape.fabrics

@@ -166,6 +166,21 @@ def _rail_of_leaf(shape: ClosShape, rails: int, rail_set: int, leaves: int) -> C
     return np.where(rail < first + rails, rail, -1)  # leaves beyond hold management ports only
 
 
+def leaf_places(shape: ClosShape, rail_set: int) -> tuple[Column, Column, Column]:
+    """GPUs of a set of rails, and for each its leaf in the fabric of the set and its place among that leaf's ports."""
+    layout, total_rails, down = shape.layout, shape.hosts.rails, shape.down
+    gpu = np.arange(shape.hosts.gpus)
+    if layout.mixed:
+        return gpu, gpu // down, gpu % down
+    gpu = gpu[(gpu % total_rails) // layout.rails == rail_set] if layout.rails < total_rails else gpu
+    rail, position = gpu % total_rails - rail_set * layout.rails, gpu // total_rails
+    if down >= layout.per_rail:
+        whole = down // layout.per_rail
+        return gpu, rail // whole, rail % whole * layout.per_rail + position
+    leaf = rail * -(-layout.per_rail // down) + position // down
+    return gpu, leaf, position % down
+
+
 def draw_hosts(
     drawing: Drawing, shape: ClosShape, plane: int, rail_set: int, first_leaf: int, management: Column
 ) -> None:
@@ -175,19 +190,7 @@ def draw_hosts(
         ValueError: the shape has no media.
     """
     sizes = shape.leaf_sizes_of(shape.set_rails(rail_set))
-    layout, total_rails, down = shape.layout, shape.hosts.rails, shape.down
-    gpu = np.arange(shape.hosts.gpus)
-    if layout.mixed:
-        leaf, slot = gpu // down, gpu % down
-    else:
-        gpu = gpu[(gpu % total_rails) // layout.rails == rail_set] if layout.rails < total_rails else gpu
-        rail, position = gpu % total_rails - rail_set * layout.rails, gpu // total_rails
-        if down >= layout.per_rail:
-            whole = down // layout.per_rail
-            leaf, slot = rail // whole, rail % whole * layout.per_rail + position
-        else:
-            leaf = rail * -(-layout.per_rail // down) + position // down
-            slot = position % down
+    gpu, leaf, slot = leaf_places(shape, rail_set)
     media = shape.media
     if media is None:
         raise ValueError("a shape without media")

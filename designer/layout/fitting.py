@@ -133,12 +133,12 @@ class _Bounds:
             limits,
             families,
         )
-        self.least, self.media = at_least(instance, pricing, MediaFinder(instance.catalog))
+        self.least, self.prices, self.media = at_least(instance, pricing, MediaFinder(instance.catalog))
 
     @cached_property
     def clos(self) -> Proposal:
         """The Clos network that is cheapest at least prices, and the bound."""
-        return ClosSearch(self.least, self.traffic, self.pricing, self.media).run(self.limits)
+        return ClosSearch(self.least, self.traffic, self.prices, self.media).run(self.limits)
 
     @cached_property
     def clos_shape(self) -> ClosShape | None:
@@ -156,14 +156,14 @@ class _Bounds:
             return bound, ended or (self.clos.termination if self.clos.termination in LIMITED else None)
         for family in LISTED:
             if family.name == item.family:
-                cheapest = family.search(self.least, self.traffic, self.pricing, self.media).cheapest()
+                cheapest = family.search(self.least, self.traffic, self.prices, self.media).cheapest()
                 return (math.inf if cheapest is None else float(cheapest.cents)), ended
         if item.drawn is None or math.isinf(cost_cents):
-            return float(any_network_bound(self.least, self.traffic, self.pricing, self.media).cents or 0), ended
+            return float(any_network_bound(self.least, self.traffic, self.prices, self.media).cents or 0), ended
         limits = self.limits
         if math.isinf(limits.time_limit_s):
             limits = replace(limits, time_limit_s=ALONE_S if self.families == 1 else BESIDE_S)
-        search = PlacementSearch(self.least, self.traffic, self.pricing, self.media)
+        search = PlacementSearch(self.least, self.traffic, self.prices, self.media)
         return math.floor(search.run(limits, cost_cents, _silent).bound_cents), ended
 
 

@@ -8,10 +8,11 @@ with all its links, while that makes cables cheaper.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from ortools.graph.python import min_cost_flow
+from ortools.graph.python import min_cost_flow  # pyright: ignore[reportMissingTypeStubs]  it ships none
 
 from designer.catalog.components import Catalog, Switch
 from designer.costing.pricing import Pricing
@@ -95,7 +96,7 @@ def assign(costs: Costs, slots: Column) -> Column:
     columns = len(slots)
     row, column = np.divmod(np.arange(len(kinds) * columns), columns)
     sink = len(kinds) + columns
-    flow = min_cost_flow.SimpleMinCostFlow()
+    flow: Any = min_cost_flow.SimpleMinCostFlow()  # its types ask for the width of every array
     arcs = flow.add_arcs_with_capacity_and_unit_cost(
         np.concatenate([row, len(kinds) + np.arange(columns)]),
         np.concatenate([len(kinds) + column, np.full(columns, sink)]),

@@ -11,14 +11,21 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.catalog.components import Catalog
 from designer.catalog.media import LinkMedium, link_media
 from designer.costing.pricing import MediaFinder, Pricing
+from designer.fabric.build import leaf_places
+from designer.fabric.fabric import Column
+from designer.fabric.shape import ClassTally, ClosShape
 from designer.instance.instance import Cluster, Instance
 from designer.instance.schema import CablingSection, LayoutSection
 from designer.layout.floor import Floor, Metres, length_classes, make_floor, rows_of, server_racks
 from designer.layout.sockets import Socket
+
+Cents = NDArray[np.float64]
+NO_CABLE_CENTS = 1e10  # of a link that no cable of the catalog can be: more than any network saves
 
 
 def least_cents(catalog: Catalog, pricing: Pricing, lower: Socket, upper: Socket, gbps: int, length_m: float) -> float:
@@ -46,23 +53,23 @@ class LeastMedia(MediaFinder):
     host_m: tuple[float, ...]
     host_parts: tuple[float, ...]
     management_m: float
-    known: dict[object, tuple[LinkMedium, ...]] = field(default_factory=dict[object, tuple[LinkMedium, ...]])
 
-    def between(
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def find(
         self, lower: tuple[str, int], upper: tuple[str, int], gbps: int, length_m: float
     ) -> tuple[LinkMedium, ...]:
         """The medium between (cage kind, ports per cage) of the lower and the upper end; none where none reaches."""
-        hosts = length_m != self.between_m
-        question = lower, upper, gbps, hosts
-        if question not in self.known:
-            cents = self._host_cents(lower, upper, gbps) if hosts else self._least(lower, upper, gbps, length_m)
-            if math.isinf(cents):
-                self.known[question] = ()
-            else:
-                # Downwards, as prices are whole cents.
-                medium = LinkMedium("least", "optics", None, None, None, 1, math.inf, link_cents=math.floor(cents))
-                self.known[question] = (medium,)
-        return self.known[question]
+        between = length_m == self.between_m
+        cents = self._least(lower, upper, gbps, length_m) if between else self._host_cents(lower, upper, gbps)
+        if math.isinf(cents):
+            return ()
+        # Rounded down, as prices are whole cents.
+        return (LinkMedium("least", "optics", None, None, None, 1, math.inf, link_cents=math.floor(cents)),)
 
     def _least(self, lower: Socket, upper: Socket, gbps: int, length_m: float) -> float:
         return least_cents(self.catalog, self.pricing, lower, upper, gbps, length_m)
@@ -72,6 +79,52 @@ class LeastMedia(MediaFinder):
         mean = sum(part * price for part, price in zip(self.host_parts, prices, strict=True))
         # Nobody knows how many of the links are management's: they count as the cheaper kind.
         return min(mean, self._least(lower, upper, gbps, self.management_m))
+
+
+@dataclass(frozen=True, eq=False)
+class LeastPricing(Pricing):
+    """Prices with which links to the hosts of a Clos cost at least what they cost on a floor.
+
+    Its leaves and their GPUs are known, so all links of a leaf are priced from its best rack, whichever that is.
+    """
+
+    catalog: Catalog
+    empty: "EmptyFloor"
+    known: dict[object, int] = field(default_factory=dict[object, int])
+
+    def host_cents(self, shape: ClosShape, tally: ClassTally, medium: LinkMedium) -> int:
+        """Objective of the links to hosts, rounded down to whole cents."""
+        del tally  # every leaf is looked at by itself
+        hosts, mode = shape.hosts, shape.leaf.down_mode
+        lower = hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode)
+        upper = shape.leaf.switch.cage, mode.ports_per_cage
+        question = shape.layout, shape.down, lower, upper, hosts.gbps
+        if question not in self.known:
+            table = self._prices(lower, upper, hosts.gbps)
+            sets = range(shape.rail_sets)
+            self.known[question] = math.floor(hosts.planes * sum(self._set_cents(shape, part, table) for part in sets))
+        management = hosts.management_ports * shape.fabrics
+        return self.known[question] + (self.class_cents(ClassTally(links=management), medium) if management else 0)
+
+    def _prices(self, lower: Socket, upper: Socket, gbps: int) -> Cents:
+        """(racks of servers, racks of switches): what a link costs at least."""
+        lengths_m, length = np.unique(length_classes(self.empty.ways_m), return_inverse=True)
+        found = [least_cents(self.catalog, self, lower, upper, gbps, each) for each in lengths_m.tolist()]
+        return np.minimum(found, NO_CABLE_CENTS)[length].reshape(self.empty.ways_m.shape)
+
+    def _set_cents(self, shape: ClosShape, rail_set: int, table: Cents) -> float:
+        floor = self.empty.floor
+        gpu, leaf, _ = leaf_places(shape, rail_set)
+        pairs, count = np.unique(leaf * floor.racks + floor.rack_of_gpu[gpu], return_counts=True)
+        leaf, rack = np.divmod(pairs, floor.racks)
+        leaves = int(leaf[-1]) + 1
+        first, last = self.empty.span(leaf, rack, leaves)
+        best = np.full(leaves, np.inf)
+        for step in range(int((last - first).max()) + 1):
+            column = np.minimum(first + step, last)
+            cents = np.bincount(leaf, weights=count * table[rack, column[leaf]], minlength=leaves)
+            best = np.minimum(best, cents)
+        return float(best.sum())
 
 
 @dataclass(frozen=True)
@@ -97,9 +150,27 @@ class EmptyFloor:
         It holds for any number of racks of switches. In rows of servers they stand side by side, and more of them move
         no server away from the next. A row of their own is taken to reach as far as the servers'.
         """
+        return self.ways_m.min(axis=1)
+
+    @cached_property
+    def ways_m(self) -> Metres:
+        """From every rack of servers and management to every rack of switches; no further ones are nearer to any."""
         floor = self.floor
         racks, switches = np.arange(floor.first_switch_rack), np.arange(floor.first_switch_rack, floor.racks)
-        return floor.need_m(racks[:, None], switches[None, :]).min(axis=1)
+        return floor.need_m(racks[:, None], switches[None, :])
+
+    def span(self, leaf: Column, rack: Column, leaves: int) -> tuple[Column, Column]:
+        """The first and the last of the racks of switches among which the best of each leaf is, given its servers'.
+
+        In rows of servers it is in one of their rows, as every other row is further from all of them.
+        """
+        switches = self.floor.racks - self.floor.first_switch_rack
+        if self.layout.switches == "network-row":
+            return np.zeros(leaves, dtype=np.int64), np.full(leaves, switches - 1)
+        first, last = np.full(leaves, switches - 1), np.zeros(leaves, dtype=np.int64)
+        np.minimum.at(first, leaf, self.floor.row[rack])
+        np.maximum.at(last, leaf, self.floor.row[rack])
+        return first, last
 
     @cached_property
     def between_m(self) -> float:
@@ -123,13 +194,13 @@ def with_typical_lengths(instance: Instance) -> Instance:
     return replace(instance, cabling=EmptyFloor(instance.layout, instance.cluster).typical())
 
 
-def at_least(instance: Instance, pricing: Pricing, media: MediaFinder) -> tuple[Instance, MediaFinder]:
-    """The instance and the finder of media with which a search bounds what networks on the floor cost.
+def at_least(instance: Instance, pricing: Pricing, media: MediaFinder) -> tuple[Instance, Pricing, MediaFinder]:
+    """The instance, prices and finder of media with which a search bounds what networks on the floor cost.
 
     Without a floor they are those given.
     """
     if instance.layout is None:
-        return instance, media
+        return instance, pricing, media
     empty = EmptyFloor(instance.layout, instance.cluster)
     hosts_m, counts = np.unique(length_classes(empty.nearest_m[empty.floor.rack_of_gpu]), return_counts=True)
     if instance.cluster.irregular:  # which kind of servers stands where is not asked for
@@ -143,4 +214,8 @@ def at_least(instance: Instance, pricing: Pricing, media: MediaFinder) -> tuple[
     )
     # Any label will do that differs from the other one, also where 3 m at most is put for it (`fabric/grid.py`).
     labels = CablingSection(host_m=between_m / 2, leaf_spine_m=between_m, spine_core_m=between_m)
-    return replace(instance, cabling=labels), least
+    return (
+        replace(instance, cabling=labels),
+        LeastPricing(pricing.objective, pricing.energy, instance.catalog, empty),
+        least,
+    )
