@@ -12,6 +12,7 @@ from designer.fabric.shape import ClosShape, Hosts
 from designer.fabric.templates import NAMES, clos_templates, full_tree_counts
 from designer.formulation.demand import Needs, unmet
 from designer.formulation.hardware import usable_switches
+from designer.formulation.step_budget import required
 from designer.instance.instance import Instance
 from designer.units import usd
 from designer.workload.cuts import CutFunction
@@ -123,7 +124,7 @@ def _judged(
         key = (layout, shape.hosts.nic_mode)
         if key not in known:
             cuts = CutFunction(traffic, layout)
-            known[key] = Needs(cuts, instance.requirements, shape.hosts.planes, shape.hosts.gbps)
+            known[key] = required(instance, traffic)(cuts, instance.requirements, shape.hosts.planes, shape.hosts.gbps)
         short += unmet(shape, known[key], ecmp=instance.requirements.routing == "ecmp")
     outside = _outside_family(shape, instance, traffic)
     parts = cost_parts(shape, pricing)

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from designer.candidates import (
     CLOS,
@@ -18,6 +18,7 @@ from designer.candidates import (
     listed_candidate,
     placement_candidate,
 )
+from designer.certify.certificate import EXACT, Certificate
 from designer.certify.read_design import design_from_document
 from designer.certify.verify import certificate_of, routing_of, structure_of, throughput_of
 from designer.comparison import TemplateDesign, best_templates, comparison_rows
@@ -30,13 +31,14 @@ from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.infeasible import explain_infeasible
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.routing import route
-from designer.formulation.step_budget import StepBudget, WithinBudget, given_by
+from designer.formulation.step_budget import StepBudget, WithinBudget, given_by, with_floors
 from designer.formulation.switch_rates import RoutingError
 from designer.instance.instance import Instance
 from designer.result import Design, FamilyResult, Provenance
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
+NO_RATE = 1e-9  # stands for a throughput of 0, of which a step would never end
 EXPLAIN_S = 20.0  # for each question whether a network exists
 Progress = Callable[[float, int | None, int | None], None]
 
@@ -112,7 +114,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     first: Design | None = None
     for result in results:
         checked = _with_certificate(result, options)
-        if checked.certificate is None or checked.certificate.met:
+        if checked.certificate is None or (checked.certificate.met and _within_budget(checked, checked.certificate)):
             return checked
         first = first or checked
     return first or results[0]
@@ -133,12 +135,7 @@ def with_chosen_floors(instance: Instance, pricing: Pricing, media: MediaFinder,
     shape = search.run(limits).shape
     if shape is None:
         return instance
-    floors = given_by(shape, traffic)
-    document = {**instance.document}
-    document["requirements"] = {**cast("dict[str, object]", document.get("requirements", {})), "throughput": floors}
-    return replace(
-        instance, requirements=instance.requirements.model_copy(update={"throughput": floors}), document=document
-    )
+    return with_floors(instance, given_by(shape, traffic), share)
 
 
 def _candidates(
@@ -203,6 +200,15 @@ def _with_certificate(result: Design, options: Options) -> Design:
         return certified(result, pairs=options.pairs, progress=tell)
     except _StoppedError:
         return result
+
+
+def _within_budget(design: Design, certificate: Certificate) -> bool:
+    """Whether a step is within the budget of the requirements, at the proven throughput of every phase."""
+    share = design.instance.requirements.max_step_overhead
+    if share is None:
+        return True
+    carried = {phase.phase: max(phase.interval.lower, NO_RATE) for phase in certificate.phases}
+    return StepBudget(design.instance, design.traffic, share).overhead(carried) <= share + EXACT
 
 
 def certified(design: Design, *, pairs: bool = False, progress: Callable[[str], None] | None = None) -> Design:

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from designer.certify.certificate import Certificate
+from designer.certify.certificate import EXACT, Certificate
 from designer.certify.read_design import DesignFile
 from designer.certify.structure import CLOS
 from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materials
@@ -193,7 +193,7 @@ def step_findings(file: DesignFile, certificate: Certificate) -> Iterator[tuple[
         yield "step time", f"cannot be computed: {error}"
         return
     longer = times[0] / times[1] - 1
-    if longer > share + NEAR:
+    if longer > share + EXACT:
         yield (
             "step time",
             f"a step takes {100 * longer:g} % longer than at line rate, at most {100 * share:g} % is allowed",

@@ -8,8 +8,9 @@ what the leaves give.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -79,7 +80,10 @@ class StepBudget:
 
 
 class BudgetNeeds(Needs):
-    """Uplink needs within a budget: the least capacity of a leaf, and of pods what their leaves then give."""
+    """Uplink needs within a budget: the least capacity of a leaf, and of pods what their leaves then give.
+
+    With `floors` the floors of the traffic are needed, too.
+    """
 
     def __init__(
         self,
@@ -88,15 +92,22 @@ class BudgetNeeds(Needs):
         planes: int,
         endpoint_gbps: int,
         budget: StepBudget,
+        *,
+        floors: bool,
     ) -> None:
         super().__init__(cuts, requirements, planes, endpoint_gbps)
-        self.budget = budget
+        self.budget, self.floors = budget, floors
         self._least: dict[int, float] = {}
+        self._of_pods: dict[int, Floats] = {}
 
     def leaf_gbps(self, down: int) -> float:
         """The least that the uplinks of a leaf must carry."""
+        least = self._capacity(down) * self.endpoint_gbps
+        return max(least, super().leaf_gbps(down)) if self.floors else least
+
+    def _capacity(self, down: int) -> float:
         if down not in self._least:
-            self._least[down] = self.budget.least_capacity(self._sent(down)) * self.endpoint_gbps
+            self._least[down] = self.budget.least_capacity(self._sent(down))
         return self._least[down]
 
     def _sent(self, down: int) -> Sent:
@@ -106,7 +117,14 @@ class BudgetNeeds(Needs):
 
     def pods_gbps(self, down: int, most_leaves: int) -> Floats:
         """The same for pods of 1, 2 .. `most_leaves` leaves: every step at what a leaf gives it."""
-        capacity = self.leaf_gbps(down) / self.endpoint_gbps
+        known = self._of_pods.get(down)
+        if known is None or len(known) < most_leaves:
+            known = self._of_pods[down] = self._pods_within(down, most_leaves)
+        least = known[:most_leaves]
+        return np.maximum(least, super().pods_gbps(down, most_leaves)) if self.floors else least
+
+    def _pods_within(self, down: int, most_leaves: int) -> Floats:
+        capacity = self._capacity(down)
         need, sizes = np.zeros(most_leaves), np.arange(1, most_leaves + 1)
         for phase, rates in zip(self.cuts.traffic.network_phases, self._sent(down), strict=True):
             for step, rate in zip(phase.steps, rates, strict=True):
@@ -125,7 +143,7 @@ def given_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
 
 
 def carried_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
-    """The part of line rate that the uplinks of a Clos leave of each phase on the whole: its harmonic mean, by bytes."""
+    """The part of line rate that the uplinks of a Clos leave of each phase on the whole: the mean over its steps."""
     found: dict[str, float] = {}
     for phase, parts in _step_parts(shape, traffic):
         sizes = [step.nic_bytes for step in phase.steps]
@@ -157,10 +175,28 @@ def _step_part(shape: ClosShape, cuts: CutFunction) -> float:
 
 @dataclass(frozen=True)
 class WithinBudget:
-    """Makes the needs of every layout from one budget, in place of `Needs`."""
+    """Makes the needs of every layout from one budget; with `floors` those of the floors, too."""
 
     budget: StepBudget
+    floors: bool = False
 
     def __call__(self, cuts: CutFunction, requirements: RequirementsSection, planes: int, gbps: int) -> Needs:
         """The needs of a layout."""
-        return BudgetNeeds(cuts, requirements, planes, gbps, self.budget)
+        return BudgetNeeds(cuts, requirements, planes, gbps, self.budget, floors=self.floors)
+
+
+def required(instance: Instance, traffic: Traffic) -> Callable[[CutFunction, RequirementsSection, int, int], Needs]:
+    """Makes the needs of the instance's requirements: of the floors, and of a budget where there is one.
+
+    Floors alone would not do: they speak of the most demanding step of a phase, time of all its steps.
+    """
+    share = instance.requirements.max_step_overhead
+    return Needs if share is None else WithinBudget(StepBudget(instance, traffic, share), floors=True)
+
+
+def with_floors(instance: Instance, floors: dict[str, float], share: float) -> Instance:
+    """The instance with these floors and this budget in its requirements."""
+    chosen: dict[str, Any] = {"throughput": floors, "max_step_overhead": share}
+    document = {**instance.document}
+    document["requirements"] = {**cast("dict[str, object]", document.get("requirements", {})), **chosen}
+    return replace(instance, requirements=instance.requirements.model_copy(update=chosen), document=document)
