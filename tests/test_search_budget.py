@@ -154,18 +154,18 @@ def test_one_percent_of_a_step_saves_a_third_of_the_switches_with_ports_of_400g(
     assert 0 < longer(slower) <= 0.01
 
 
-def test_one_percent_of_a_step_saves_an_eighth_of_zcubes_switches_with_two_ports_of_200g():
-    """With two ports pp gets 56 % of the line rate, dp 98 % or more, both at once all of it: 56 switches for ZCube's 64.
+def test_one_percent_of_a_step_saves_a_quarter_of_zcubes_switches_with_two_ports_of_200g():
+    """With two ports pp gets 56 % of the line rate, dp and both at once all of it: 48 switches for ZCube's 64.
 
-    The cost is as good as ZCube's: no Clos network within the budget, proven, is cheaper, as their host links are all
-    optical.
+    Of the cost a tenth is saved, not a quarter: ZCube's servers stand beside their row switches, so that half of their
+    links are copper, while all of these are optical.
     """
     slower = atop("nic-2x200", max_step_overhead=0.01)
     zcube = next(row for row in slower.comparison if row.template == "zcube")
     carried = _percent(slower)
     assert carried["dp"] >= 98
     assert (carried["pp"], carried["dp+pp"]) == (56, 100)
-    assert (slower.counts["switches"], zcube.counts["switches"]) == (56, 64)
-    assert slower.cost_cents <= zcube.cost_cents
+    assert slower.counts["switches"] <= 0.75 * zcube.counts["switches"]
+    assert slower.cost_cents <= 0.9 * zcube.cost_cents
     assert slower.status == "optimal"
     assert 0 < longer(slower) <= 0.01
