@@ -9,6 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from designer.certify.read_design import read_design
+    from designer.export.formats import export_design
     from designer.instance.instance import Instance
     from designer.instance.load import instance_from_document, load_instance
     from designer.result import Design
@@ -21,8 +23,10 @@ __all__ = [
     "Options",
     "derive_traffic",
     "design",
+    "export_design",
     "instance_from_document",
     "load_instance",
+    "read_design",
     "templates",
 ]
 
@@ -32,8 +36,10 @@ _HOMES = {
     "Options": "search",
     "derive_traffic": "workload.phases",
     "design": "search",
+    "export_design": "export.formats",
     "instance_from_document": "instance.load",
     "load_instance": "instance.load",
+    "read_design": "certify.read_design",
     "templates": "search",
 }
 
