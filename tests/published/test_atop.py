@@ -20,6 +20,7 @@ from designer.fabric.shape import ClosShape
 from designer.instance.instance import Instance
 
 HERE = Path(__file__).parent
+PARTS = HERE.parents[1] / "instances" / "atop"
 TABLE = json.loads((HERE / "atop_zcube.json").read_text(encoding="utf-8"))
 ROWS = TABLE["rows"]
 TEMPLATE_NAMES = {"ROFT": "rail-optimized", "Rail-only": "rail-only", "HPN": "hpn", "ZCube": "zcube"}
@@ -43,9 +44,9 @@ def instance_of(gpus: int, nic_ports: int) -> Instance:
             },
             "workload": [{"demand": "any", "group": "all", "across": "rail"}],
             "search": {"switches": [f"generic-{TABLE['switch_tbps'][str(gpus)]:g}t"]},
-            "catalog": "generic-optics.yaml",
+            "catalog": "catalog.yaml",
         },
-        HERE,
+        PARTS,
     )
 
 
