@@ -278,13 +278,25 @@ class CertificateRecord(Record):
     met: bool
 
 
+class TrainingRecord(Record):
+    """The network's cost with the GPUs' time lost to it, for the objective cost_of_training."""
+
+    gpu_usd: Usd = Field(description="price of one GPU")
+    gpu_assumed: bool = Field(description="no source published the price")
+    step_overhead: float = Field(ge=0, description="how much longer a step takes than at line rate, as a part of that")
+    lost_usd: Usd = Field(description="step overhead x GPUs x price")
+    total_usd: Usd = Field(description="cost_usd + lost_usd")
+    lower_bound_usd: Usd = Field(description="no network of `searched`, whatever its floors, comes to less")
+    gap: Part = Field(description="(total - lower bound) / total")
+
+
 class DesignFile(Record):
     """A network design: what to buy, what it costs, how far it is from proven optimal, and the network itself."""
 
     schema_version: Literal[1]
     name: str
     status: Literal["optimal", "feasible", "infeasible", "no_solution"]
-    objective: Literal["capex", "tco"]
+    objective: Literal["capex", "tco", "cost_of_training"]
     cost_usd: Usd
     lower_bound_usd: Usd = Field(description="no network of `searched` costs less")
     gap: Part = Field(description="(cost - lower bound) / cost")
@@ -317,5 +329,6 @@ class DesignFile(Record):
         "each; link-placement: any links between switches",
     )
     layout: LayoutRecord | None = Field(None, description="null where the instance has no layout")
+    training: TrainingRecord | None = Field(None, description="null for other objectives")
     certificate: CertificateRecord | None = Field(description="null where the checks were not finished")
     digest: str = Field(description="SHA-256 of all other fields as JSON with sorted keys", pattern="^[0-9a-f]{64}$")

@@ -17,6 +17,7 @@ from designer.catalog import catalog_document
 from designer.certify.certificate import Certificate
 from designer.comparison import ComparisonRow
 from designer.costing.bill import CABLE_SECTIONS, Bill
+from designer.costing.training import TrainingCost
 from designer.digest import with_digest
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
@@ -91,6 +92,7 @@ class Design:
     routing: dict[str, Any] | None = None
     certificate: Certificate | None = None
     any_topology_bound_cents: int | None = None
+    training: TrainingCost | None = None
     places: Places | None = None
 
     @staticmethod
@@ -177,6 +179,7 @@ class Design:
         }
         document["layout"] = None if self.places is None else self.places.to_document()
         document["routing"] = self.routing
+        document["training"] = None if self.training is None else self.training.to_document()
         document["certificate"] = None if self.certificate is None else self.certificate.to_document()
         return with_digest(document)
 

@@ -23,6 +23,7 @@ from designer.certify.read_design import design_from_document
 from designer.certify.verify import certificate_of, routing_of, structure_of, throughput_of
 from designer.comparison import TemplateDesign, best_templates, comparison_rows
 from designer.costing.pricing import MediaFinder, Pricing
+from designer.costing.training import COST_OF_TRAINING, TrainingCost, lost_cents
 from designer.errors import NoDesignError
 from designer.fabric.fabric import Fabric
 from designer.fabric.routes import routing_document
@@ -31,8 +32,9 @@ from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.infeasible import explain_infeasible
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.routing import route
-from designer.formulation.step_budget import StepBudget, WithinBudget, given_by, with_floors
+from designer.formulation.step_budget import StepBudget, WithinBudget, carried_by, given_by, with_floors
 from designer.formulation.switch_rates import RoutingError
+from designer.formulation.training_cost import clos_trade
 from designer.instance.instance import Instance
 from designer.result import Design, FamilyResult, Provenance
 from designer.workload.phases import derive_traffic
@@ -90,7 +92,10 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     started = time.monotonic()
     pricing = Pricing(instance.objective, instance.energy)
     media = MediaFinder(instance.catalog)
-    if instance.requirements.max_step_overhead is not None:
+    least_cents: float | None = None
+    if instance.objective == COST_OF_TRAINING and not instance.requirements.throughput:
+        instance, least_cents = with_best_trade(instance, pricing, media, options)
+    elif instance.requirements.max_step_overhead is not None:
         instance = with_chosen_floors(instance, pricing, media, options)
     traffic = derive_traffic(instance)
     known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
@@ -109,6 +114,11 @@ def design(instance: Instance, options: Options | None = None) -> Design:
         raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
     any_cents = any_network_bound(instance, traffic, pricing, media).cents
     results = [_design(instance, traffic, item, found, any_cents, known, options, started) for item in offers]
+    return _with_training(_first_to_hold(results, options), least_cents)
+
+
+def _first_to_hold(results: list[Design], options: Options) -> Design:
+    """The cheapest design that its certificate lets stand, else the cheapest."""
     if not options.certify:
         return results[0]
     first: Design | None = None
@@ -136,6 +146,17 @@ def with_chosen_floors(instance: Instance, pricing: Pricing, media: MediaFinder,
     if shape is None:
         return instance
     return with_floors(instance, given_by(shape, traffic), share)
+
+
+def with_best_trade(
+    instance: Instance, pricing: Pricing, media: MediaFinder, options: Options
+) -> tuple[Instance, float]:
+    """The instance with floors of the least cost of training, and in cents what no Clos network comes to less than."""
+    traffic, limits = derive_traffic(instance), _limits(options, time.monotonic())
+    trade = clos_trade(instance, traffic, pricing, media, lost_cents(1.0, instance), limits)
+    if trade is None:
+        return instance, 0.0
+    return with_floors(instance, given_by(trade.shape, traffic), trade.overhead), trade.bound_cents
 
 
 def _candidates(
@@ -205,10 +226,34 @@ def _with_certificate(result: Design, options: Options) -> Design:
 def _within_budget(design: Design, certificate: Certificate) -> bool:
     """Whether a step is within the budget of the requirements, at the proven throughput of every phase."""
     share = design.instance.requirements.max_step_overhead
-    if share is None:
-        return True
-    carried = {phase.phase: max(phase.interval.lower, NO_RATE) for phase in certificate.phases}
-    return StepBudget(design.instance, design.traffic, share).overhead(carried) <= share + EXACT
+    return share is None or _overhead(design, certificate) <= share + EXACT
+
+
+def _overhead(design: Design, certificate: Certificate | None) -> float:
+    """How much longer a step takes than at line rate; without a certificate by the uplinks of the Clos."""
+    if certificate is not None:
+        carried = {phase.phase: max(phase.interval.lower, NO_RATE) for phase in certificate.phases}
+    elif design.shape is not None:
+        carried = carried_by(design.shape, design.traffic)
+    else:
+        raise SearchError("a network without a shape and without a certificate")
+    return max(0.0, StepBudget(design.instance, design.traffic, 0.0).overhead(carried))
+
+
+def _with_training(design: Design, least_cents: float | None) -> Design:
+    """The design with the time lost to it, where the objective counts that.
+
+    No network comes to less than `least_cents` with its own; without, the floors are given and its cost alone is bound.
+    """
+    price = design.instance.gpu_price
+    if design.objective != COST_OF_TRAINING or price is None:
+        return design
+    overhead = _overhead(design, design.certificate)
+    lost = lost_cents(overhead, design.instance)
+    total = design.cost_cents + lost
+    # A total in whole cents is at most half a cent below what the bound speaks of.
+    bound = min(total, design.bound_cents if least_cents is None else math.ceil(least_cents - 0.5 - 1e-6))
+    return replace(design, training=TrainingCost(price.cents, price.assumed, overhead, lost, total, bound))
 
 
 def certified(design: Design, *, pairs: bool = False, progress: Callable[[str], None] | None = None) -> Design:

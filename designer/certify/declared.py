@@ -12,7 +12,7 @@ from designer.certify.read_design import DesignFile
 from designer.certify.structure import CLOS
 from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materials
 from designer.costing.pricing import Pricing
-from designer.design_schema import BillLineRecord
+from designer.design_schema import BillLineRecord, TrainingRecord
 from designer.errors import CatalogError, InputError
 from designer.fabric.fabric import HOST, LEAF_LEAF, LEAF_SPINE, SPINE_CORE, Fabric
 from designer.fabric.grid import ROW_HOST_M
@@ -176,9 +176,9 @@ def instance_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
 
 
 def step_findings(file: DesignFile, certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """A step that takes longer than the budget of the requirements allows, at the proven throughput of every phase."""
-    share = file.requirements.max_step_overhead
-    if share is None:
+    """A step that takes longer than the requirements allow, or loses other time than said, at the proven throughput."""
+    share, training = file.requirements.max_step_overhead, file.record.training
+    if share is None and training is None:
         return
     try:
         instance = _instance(file, file.instance)
@@ -193,11 +193,34 @@ def step_findings(file: DesignFile, certificate: Certificate) -> Iterator[tuple[
         yield "step time", f"cannot be computed: {error}"
         return
     longer = times[0] / times[1] - 1
-    if longer > share + EXACT:
+    if training is not None:
+        yield from _training_findings(file, training, instance, max(0.0, longer))
+    if share is not None and longer > share + EXACT:
         yield (
             "step time",
             f"a step takes {100 * longer:g} % longer than at line rate, at most {100 * share:g} % is allowed",
         )
+
+
+def _training_findings(
+    file: DesignFile, said: TrainingRecord, instance: Instance, longer: float
+) -> Iterator[tuple[str, str]]:
+    """Time lost, total and gap that do not follow from the step's time, the price of a GPU and the cost."""
+    price = instance.gpu_price
+    if price is None or (price.cents, price.assumed) != (cents(said.gpu_usd), said.gpu_assumed):
+        yield "training", f"gpu_usd: {said.gpu_usd:g} is not the price of a GPU in instance and catalog"
+    if abs(longer - said.step_overhead) > EXACT:
+        yield "training", f"step_overhead: the file says {said.step_overhead:g}, the certificate gives {longer:g}"
+    lost = round(said.step_overhead * file.cluster.gpus * cents(said.gpu_usd))
+    total, bound = cents(file.record.cost_usd) + lost, cents(said.lower_bound_usd)
+    for name, found, right in (("lost_usd", said.lost_usd, lost), ("total_usd", said.total_usd, total)):
+        if cents(found) != right:
+            yield "training", f"{name}: the file says {money_text(cents(found))}, it adds up to {money_text(right)}"
+    if bound > total:
+        yield "training", f"lower_bound_usd: {money_text(bound)} is above the total {money_text(total)}"
+    gap = (total - bound) / total if total else 0.0
+    if abs(gap - said.gap) > NEAR:
+        yield "training", f"gap: the file says {said.gap:g}, total and lower bound give {gap:g}"
 
 
 def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]]:

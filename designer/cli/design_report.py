@@ -12,6 +12,7 @@ from designer.cli.certificate_report import failures_table, phases_table
 from designer.cli.console import printable, table
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
+from designer.costing.training import TrainingCost
 from designer.fabric.fabric import LEAF, Fabric
 from designer.fabric.shape import ClosShape
 from designer.formulation.step_budget import StepBudget
@@ -90,7 +91,9 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
             yield "beside it", words
     if design.any_topology_bound_cents is not None:
         yield "any shape", any_shape_words(design.cost_cents, design.any_topology_bound_cents)
-    if (words := step_words(design)) is not None:
+    if design.training is not None:
+        yield "training", training_words(design.training, design.instance.cluster.gpus)
+    elif (words := step_words(design)) is not None:
         yield "step time", words
     yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
     if bill.assumed_cents:
@@ -170,6 +173,16 @@ def step_words(design: Design) -> str | None:
     longer = StepBudget(design.instance, design.traffic, share).overhead(carried)
     return (
         f"{100 * longer:.2f} % longer than with every phase at line rate, {100 * share:g} % allowed; floors are chosen"
+    )
+
+
+def training_words(training: TrainingCost, gpus: int) -> str:
+    """Network and the GPUs' time lost to it in one sum, and how far that is proven."""
+    mark = "*" if training.gpu_assumed else ""
+    return (
+        f"{money(training.total_cents)}: the network and {money(training.lost_cents)} of GPU time lost to it, "
+        f"{percent(training.step_overhead, 2)} of {gpus:,} GPUs at {money(training.gpu_cents)}{mark}; no Clos network "
+        f"comes to less than {money(training.bound_cents)}: gap {percent(training.gap, 2)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Unit prices under an objective: purchase alone (capex), or purchase and the energy of some years (tco)."""
+"""Unit prices under an objective: purchase and the energy of some years (tco), or purchase alone (all others)."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -23,8 +23,8 @@ class Pricing:
         return price_cents + self.energy_cents(power_w)
 
     def energy_cents(self, power_w: float) -> int:
-        """Energy of one piece over the years of the objective; 0 for capex."""
-        if self.objective == "capex" or power_w == 0:
+        """Energy of one piece over the years of the objective tco; 0 for the others."""
+        if self.objective != "tco" or power_w == 0:
             return 0
         return energy_cents(power_w, self.energy.years, self.energy.usd_per_kwh, self.energy.pue)
 

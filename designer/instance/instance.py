@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from designer.catalog.components import Catalog, Gpu, Nic, Switch
+from designer.catalog.components import Catalog, Gpu, Nic, Price, Switch
 from designer.instance.schema import (
     CablingSection,
     EnergySection,
@@ -151,7 +151,10 @@ class DirectDemand:
 
 @dataclass(frozen=True)
 class Instance:
-    """A network design problem, complete and consistent. With a `layout` cable lengths follow from it."""
+    """A network design problem, complete and consistent. With a `layout` cable lengths follow from it.
+
+    `gpu_price` is what the objective cost_of_training takes a GPU for; None where nothing says it.
+    """
 
     name: str
     cluster: Cluster
@@ -164,3 +167,4 @@ class Instance:
     catalog: Catalog
     document: Mapping[str, object]
     layout: LayoutSection | None = None
+    gpu_price: Price | None = None

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from designer.catalog import Catalog, load_catalog
+from designer.catalog.components import Price
 from designer.errors import InputError, InstanceError, Problem
 from designer.instance.cluster import Location, resolve_cluster
 from designer.instance.instance import Cluster, DirectDemand, Instance, Job, Parallelism
@@ -18,6 +19,7 @@ from designer.instance.schema import (
     ParallelismSection,
 )
 from designer.source import Source, read_yaml, validate
+from designer.units import cents
 from designer.workload.model_files import read_hf_config, read_megatron_args
 from designer.workload.model_library import load_model_library
 from designer.workload.phases import phase_of_demand, phases_of_job
@@ -70,6 +72,7 @@ class _Resolver:
         workload = [self._item(number, item, cluster) for number, item in enumerate(file.workload)]
         self._search(cluster, catalog)
         self._layout(cluster)
+        self._training(cluster)
         jobs = tuple(item for item in workload if item is not None)
         if len(jobs) == len(workload):
             self._requirements(jobs, cluster)
@@ -87,6 +90,7 @@ class _Resolver:
             catalog,
             cast("Mapping[str, object]", self.source.data),
             file.layout,
+            self._gpu_price(cluster),
         )
 
     def _item(self, number: int, item: JobSection | DemandSection, cluster: Cluster) -> Job | DirectDemand | None:
@@ -260,6 +264,25 @@ class _Resolver:
             self.refuse(("cabling",), "lengths beside a layout", "one of the two: lengths follow from a layout")
         for field, found, allowed in rack_problems(self.file.layout, cluster):
             self.refuse(("layout", field), found, allowed)
+
+    def _gpu_price(self, cluster: Cluster) -> Price | None:
+        """The instance's price of a GPU, which no source says, or else the catalog's."""
+        gpu_usd = self.file.training.gpu_usd
+        return cluster.gpu.price if gpu_usd is None else Price(cents(gpu_usd), "", "", assumed=True)
+
+    def _training(self, cluster: Cluster) -> None:
+        if self.file.objective != "cost_of_training":
+            return
+        if self._gpu_price(cluster) is None:
+            allowed = f"the price of one GPU in USD, as the catalog has none of {cluster.gpu.key}"
+            self.refuse(("training", "gpu_usd"), "nothing", allowed)
+        jobs = [item for item in self.file.workload if isinstance(item, JobSection)]
+        if len(self.file.workload) != 1 or not jobs:
+            allowed = "a workload of one job with a model, whose step has a time"
+            self.refuse(("objective",), self.file.objective, allowed)
+        if cluster.irregular or cluster.existing or self.file.layout is not None:
+            allowed = "capex or tco with servers of several kinds, with switches that are there, and with a layout"
+            self.refuse(("objective",), self.file.objective, allowed)
 
     def _requirements(self, jobs: tuple[Job | DirectDemand, ...], cluster: Cluster) -> None:
         requirements = self.file.requirements

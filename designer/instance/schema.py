@@ -188,7 +188,7 @@ class RequirementsSection(Section):
     max_step_overhead: float | None = Field(
         None,
         ge=0,
-        le=10,
+        le=1e6,
         description="the search chooses the floors, so that a training step takes at most this part longer than with "
         "every phase at line rate; in place of throughput",
     )
@@ -280,6 +280,14 @@ class EnergySection(Section):
     pue: float = Field(1.3, ge=1, le=10, description="facility power over equipment power")
 
 
+class TrainingSection(Section):
+    """What the objective cost_of_training counts beside the network."""
+
+    gpu_usd: float | None = Field(
+        None, ge=0, le=1e7, description="price of one GPU in its server over its years; default: the catalog's"
+    )
+
+
 class InstanceFile(Section):
     """A network design problem."""
 
@@ -293,4 +301,7 @@ class InstanceFile(Section):
     layout: LayoutSection | None = Field(None, description="default: none, lengths are those of `cabling`")
     energy: EnergySection = Field(default_factory=lambda: EnergySection.model_validate({}))
     catalog: Key | list[Key] = Field("builtin", description="builtin, paper-2023, a file, or a list that overlays")
-    objective: Literal["capex", "tco"] = Field("capex", description="purchase, or purchase and energy")
+    training: TrainingSection = Field(default_factory=lambda: TrainingSection(gpu_usd=None))
+    objective: Literal["capex", "tco", "cost_of_training"] = Field(
+        "capex", description="purchase, purchase and energy, or purchase and the GPUs' time lost to the network"
+    )

@@ -87,8 +87,8 @@ class Budgeted(BruteForce):
             self.times[throughput] = step_time(self.job, cluster.gpu, gbps, self.traffic, given_rates).total_s
         return self.times[throughput]
 
-    def within(self, *levels: tuple[Rated, int]) -> bool:
-        """Whether the step is, with so many uplinks at each level."""
+    def overhead(self, *levels: tuple[Rated, int]) -> float:
+        """How much longer a step takes than at line rate, with so many uplinks at each level."""
         means = []
         for number, phase in enumerate(self.traffic.network_phases):
             size = sum(step.nic_bytes for step in phase.steps)
@@ -98,9 +98,13 @@ class Budgeted(BruteForce):
                 slow += step.nic_bytes / part
             means.append(size / slow)
         full_s = self.step_s((1.0,) * len(means))
-        return self.step_s(tuple(means)) <= full_s * (1 + self.share) * (1 + 1e-12)
+        return self.step_s(tuple(means)) / full_s - 1
+
+    def within(self, *levels: tuple[Rated, int]) -> bool:
+        return self.overhead(*levels) <= self.share + 1e-12
 
     def level(self, place: Placing, leaves_per_pod: int, detour: float, endpoint_gbps: int, gbps: int) -> Level:
+        del detour  # nothing fails here
         phases = self.traffic.network_phases
         worst = [[0.0] * len(phase.steps) for phase in phases]
         for leaf_of in place.leaf_of:
@@ -114,6 +118,7 @@ class Budgeted(BruteForce):
         return Rated(next(number for number in count(1) if self.within((alone, number))), (), links)
 
     def pods_survive(self, spines, bundle, cores, links, positions, leaf_need, pod_need) -> bool:
+        del positions
         return self.within((leaf_need, spines * bundle), (pod_need, spines * cores * links))
 
 
