@@ -152,7 +152,8 @@ def with_best_trade(
     instance: Instance, pricing: Pricing, media: MediaFinder, options: Options
 ) -> tuple[Instance, float]:
     """The instance with floors of the least cost of training, and in cents what no Clos network comes to less than."""
-    traffic, limits = derive_traffic(instance), _limits(options, time.monotonic())
+    traffic = derive_traffic(instance)
+    limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
     trade = clos_trade(instance, traffic, pricing, media, lost_cents(1.0, instance), limits)
     if trade is None:
         return instance, 0.0
