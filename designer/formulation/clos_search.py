@@ -82,6 +82,8 @@ class _Group:
 class ClosSearch:
     """The search over the Clos family for one instance."""
 
+    program = ClosProgram
+
     def __init__(
         self,
         instance: Instance,
@@ -417,7 +419,7 @@ class ClosSearch:
             requirements.symmetric_uplinks or three,
             self.instance.search.leaf.up,
         )
-        program = ClosProgram(group.options, group.hardware, rules)
+        program = self.program(group.options, group.hardware, rules)
         self.solves += 1
         cutoff = self.best_cents
         if cutoff is not None and limits.gap:

@@ -20,10 +20,11 @@ from designer.fabric.fabric import Fabric
 from designer.fabric.grid import GridShape, build_grid
 from designer.fabric.shape import ClosShape
 from designer.formulation.bounds import any_network_bound
-from designer.formulation.clos_search import ClosSearch, Limits, Proposal
+from designer.formulation.clos_search import Limits, Proposal
 from designer.formulation.placement_search import PlacementSearch
 from designer.instance.instance import Instance
 from designer.layout.floor import Places
+from designer.layout.floor_search import FloorSearch
 from designer.layout.placing import place_switches
 from designer.layout.recabling import NoCableError, recabled
 from designer.layout.shortest import at_least
@@ -32,6 +33,14 @@ from designer.workload.traffic import Traffic
 FLOOR = "floor"  # the search is done, and what is left of the gap comes from the floor
 LIMITED = ("time_limit", "interrupted", "size_limit")
 WORDS = ", placed and cabled in any way on the floor"
+
+
+def any_network_on_floor(instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> int | None:
+    """What any network of the catalog's switches costs at least, on the floor where the instance has one."""
+    if instance.layout is None:
+        return any_network_bound(instance, traffic, pricing, media).cents
+    least, prices, least_media = at_least(instance, pricing)
+    return any_network_bound(least, traffic, prices, least_media).cents
 
 
 class FloorError(DesignerError):
@@ -88,24 +97,28 @@ def on_floor(
         InstanceError: a rack powers no switch.
     """
     fitted = _templates(instance, pricing, known)
-    bounds = _Bounds(instance, traffic, pricing, limits, len(found))
-    result: list[Candidate] = []
+    meeting = [drawn for template, drawn in fitted if template.meets and drawn is not None]
+    offers = [list(meeting) if item.family == CLOS else [] for item in found]
     failed: NoCableError | None = None
-    for item in found:
-        networks = [] if item.drawn is None else [(item.drawn.shape, item.drawn.fabric)]
-        offers: list[Drawn] = []
-        if item.family == CLOS:
-            if (shape := bounds.clos_shape) is not None:
-                networks.append((shape, build_clos(shape)))
-            offers += [drawn for template, drawn in fitted if template.meets and drawn is not None]
-        for shape, fabric in networks:
+    for item, mine in zip(found, offers, strict=True):
+        if item.drawn is not None:
             try:
-                offers.append(_drawn(instance, pricing, shape, fabric))
+                mine.append(_drawn(instance, pricing, item.drawn.shape, item.drawn.fabric))
             except NoCableError as error:
                 failed = error
-        result.append(_offer(item, min(offers, key=_cost, default=None), bounds))
-    if failed is not None and all(item.drawn is None for item in result):
+    below = max((min(map(_cost, mine)) for mine in offers if mine), default=math.inf)
+    bounds = _Bounds(instance, traffic, pricing, limits, len(found), below)
+    for item, mine in zip(found, offers, strict=True):
+        if item.family == CLOS and (shape := bounds.clos_shape) is not None:
+            try:
+                mine.append(_drawn(instance, pricing, shape, build_clos(shape)))
+            except NoCableError as error:
+                failed = error
+    if failed is not None and not any(offers):
         raise failed
+    result = [
+        _offer(item, min(mine, key=_cost, default=None), bounds) for item, mine in zip(found, offers, strict=True)
+    ]
     return result, [template for template, _ in fitted]
 
 
@@ -116,6 +129,8 @@ def _cost(drawn: Drawn) -> int:
 def _offer(item: Candidate, best: Drawn | None, bounds: "_Bounds") -> Candidate:
     cost = math.inf if best is None else _cost(best)
     bound, ended = bounds.of(item, cost)
+    if math.isfinite(bound) or best is not None:
+        bound = min(bound, bounds.below)  # dearer networks were not looked at
     if bound > cost:
         raise FloorError(f"the bound says {bound} cents, the network on the floor costs {cost}")
     termination = ended or ("infeasible" if math.isinf(bound) else "optimal" if bound == cost else FLOOR)
@@ -123,22 +138,25 @@ def _offer(item: Candidate, best: Drawn | None, bounds: "_Bounds") -> Candidate:
 
 
 class _Bounds:
-    """What networks of each family cost at least on the floor, found when first asked for."""
+    """What networks of each family that cost less than `below` cost at least, found when first asked for."""
 
-    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, limits: Limits, families: int) -> None:
-        self.instance, self.traffic, self.pricing, self.limits, self.families = (
-            instance,
-            traffic,
-            pricing,
-            limits,
-            families,
-        )
-        self.least, self.prices, self.media = at_least(instance, pricing, MediaFinder(instance.catalog))
+    def __init__(
+        self,
+        instance: Instance,
+        traffic: Traffic,
+        pricing: Pricing,
+        limits: Limits,
+        families: int,
+        below: float,
+    ) -> None:
+        self.instance, self.traffic, self.pricing = instance, traffic, pricing
+        self.limits, self.families, self.below = limits, families, below
+        self.least, self.prices, self.media = at_least(instance, pricing)
 
     @cached_property
     def clos(self) -> Proposal:
         """The Clos network that is cheapest at least prices, and the bound."""
-        return ClosSearch(self.least, self.traffic, self.prices, self.media).run(self.limits)
+        return FloorSearch(self.least, self.traffic, self.prices, self.media, self.below).run(self.limits)
 
     @cached_property
     def clos_shape(self) -> ClosShape | None:
@@ -152,7 +170,8 @@ class _Bounds:
         """The bound in cents for the family of a candidate, and which limit ended a search, if one did."""
         ended = item.termination if item.termination in LIMITED else None
         if item.family == CLOS:
-            bound = math.inf if self.clos.termination == "infeasible" else float(self.clos.bound_cents or 0)
+            none = self.clos.termination == "infeasible" and math.isinf(self.below)
+            bound = math.inf if none else float(self.clos.bound_cents or 0)
             return bound, ended or (self.clos.termination if self.clos.termination in LIMITED else None)
         for family in LISTED:
             if family.name == item.family:

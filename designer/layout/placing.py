@@ -2,8 +2,9 @@
 
 A tier is placed at a time, the others fixed: what a switch's cables cost is then a number for each rack, and the best
 places are an assignment problem (OR-Tools' min-cost flow; slots of a rack are alike, and so are switches with the same
-costs). Leaves are placed by their hosts first, spines by their leaves, cores by their spines; then each tier again,
-with all its links, while that makes cables cheaper.
+costs). Leaves are placed first, by their hosts alone or as if all that they are joined to stood in the one best rack;
+spines by their leaves, cores by their spines; then each tier again, with all its links, while that makes cables
+cheaper. The better of both beginnings is taken.
 """
 
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from ortools.graph.python import min_cost_flow  # pyright: ignore[reportMissingTypeStubs]  it ships none
 
-from designer.catalog.components import Catalog, Switch
+from designer.catalog.components import Catalog
 from designer.costing.pricing import Pricing
-from designer.errors import InstanceError, Problem
 from designer.fabric.fabric import CORE, LEAF, MANAGEMENT, SPINE, Column, Fabric
 from designer.instance.instance import Cluster
 from designer.instance.schema import LayoutSection
 from designer.layout.floor import Floor, Places, length_classes, make_floor, server_racks, switch_racks_for
 from designer.layout.shortest import least_cents
+from designer.layout.slots import switches_per_rack
 from designer.layout.sockets import sockets_of
 
 MOST_ROUNDS = 6
@@ -34,27 +35,6 @@ Costs = NDArray[np.int64]
 
 class AssignmentError(RuntimeError):
     """The solver found no assignment where one exists."""
-
-
-def switches_per_rack(layout: LayoutSection, catalog: Catalog, switches: list[Switch]) -> int:
-    """How many of these switches a rack holds by height and power, every cage with the hungriest thing that fits it.
-
-    Raises:
-        InstanceError: a rack powers none.
-    """
-    most_w = max(switch.power_w + switch.cages * _cage_w(catalog, switch.cage) for switch in switches)
-    by_power = int(layout.rack_power_w / most_w) if most_w > 0 else layout.rack_units
-    if by_power < 1:
-        found = f"{layout.rack_power_w:g} W, a switch with its modules may draw {most_w:g} W"
-        raise InstanceError([Problem("instance", None, "layout.rack_power_w", found, "racks that power a switch")])
-    return min(layout.rack_units // layout.switch_units, by_power)
-
-
-def _cage_w(catalog: Catalog, cage: str) -> float:
-    """The most that is drawn in a cage: by a module, or by a cable, as if it drew all at one end."""
-    modules = [item.power_w for item in catalog.transceivers.values() if cage in item.cages]
-    cables = [item.power_w for item in catalog.cables.values() if cage in item.wide.cages or cage in item.narrow.cages]
-    return max([*modules, *cables], default=0.0)
 
 
 def place_switches(
@@ -163,10 +143,20 @@ class _Placing:
 
     def run(self, slots: int) -> Column:
         """The rack of each switch, counted among those of switches; each holds at most `slots`."""
-        floor = self.floor
+        if self.floor.racks == self.floor.first_switch_rack + 1:
+            return np.zeros(len(self.tier), dtype=np.int64)
+        beginnings = [self._leaf_costs()]
+        if len(self.pairs.count):
+            beginnings.append(beginnings[0] + self._uplink_costs(beginnings[0]))
+        found = [self._improved(costs, slots) for costs in beginnings]
+        return min(found, key=lambda item: item[0])[1]
+
+    def _improved(self, costs: Costs, slots: int) -> tuple[int, Column]:
+        """Weighted cost and racks, beginning with leaves assigned by these costs."""
         rack = np.full(len(self.tier), -1, dtype=np.int64)
+        rack[self.tier == LEAF] = assign(costs, np.full(costs.shape[1], slots, dtype=np.int64))
         tiers = [tier for tier in (LEAF, SPINE, CORE) if (self.tier == tier).any()]
-        for tier in tiers:
+        for tier in tiers[1:]:
             rack = self._placed(tier, rack, slots)
         best = self.total(rack)
         for _ in range(MOST_ROUNDS):
@@ -176,9 +166,30 @@ class _Placing:
                 cost = self.total(tried)
                 if cost < best:
                     rack, best = tried, cost
-            if best == before or floor.racks == floor.first_switch_rack + 1:
+            if best == before:
                 break
-        return rack
+        return best, rack
+
+    def _leaf_costs(self) -> Costs:
+        """What the links to hosts of each leaf cost from each rack."""
+        leaves = np.flatnonzero(self.tier == LEAF)
+        costs = np.zeros((len(leaves), self.floor.racks - self.floor.first_switch_rack), dtype=np.int64)
+        self._add(costs, self.hosts, np.arange(len(self.tier)), self.hosts_rack)
+        return costs
+
+    def _uplink_costs(self, hosts: Costs) -> Costs:
+        """What all other links of each leaf cost from each rack, if their other ends were in the one best rack."""
+        leaves = len(hosts)
+        both = [_Ends(self.pairs.kind, *ends, self.pairs.count) for ends in _directions(self.pairs)]
+        best: Costs | None = None
+        for target in range(hosts.shape[1]):
+            costs = np.zeros_like(hosts)
+            at = np.full(len(self.tier), self.floor.first_switch_rack + target)
+            for ends in both:
+                self._add(costs, ends.of(ends.switch < leaves), np.arange(len(self.tier)), at)
+            if best is None or (hosts + costs).min(axis=1).sum() < (hosts + best).min(axis=1).sum():
+                best = costs
+        return hosts if best is None else best
 
     def total(self, rack: Column) -> int:
         """Weighted cost of all links."""
@@ -204,10 +215,10 @@ class _Placing:
         costs = np.zeros((len(mine), columns), dtype=np.int64)
         number = np.full(len(rack), -1, dtype=np.int64)
         number[mine] = np.arange(len(mine))
-        turned = _Ends(self.pairs.kind, self.pairs.other, self.pairs.switch, self.pairs.count)
         self._add(costs, self.hosts.of(number[self.hosts.switch] >= 0), number, self.hosts_rack)
         placed_at = self.floor.first_switch_rack + rack
-        for ends in (self.pairs, turned):
+        for direction in _directions(self.pairs):
+            ends = _Ends(self.pairs.kind, *direction, self.pairs.count)
             known = (number[ends.switch] >= 0) & (rack[ends.other] >= 0)
             self._add(costs, ends.of(known), number, placed_at)
         others = rack[(self.tier != tier) & (rack >= 0)]
@@ -228,6 +239,11 @@ class _Placing:
             for column in range(costs.shape[1]):
                 weights = part.count * table[at, column]
                 costs[:, column] += np.rint(np.bincount(of, weights=weights, minlength=len(costs))).astype(np.int64)
+
+
+def _directions(ends: _Ends) -> tuple[tuple[Column, Column], tuple[Column, Column]]:
+    """Both ends of links between switches, either first."""
+    return (ends.switch, ends.other), (ends.other, ends.switch)
 
 
 def _counted(kind: Column, switch: Column, other: Column) -> _Ends:

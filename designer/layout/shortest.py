@@ -17,7 +17,6 @@ from designer.catalog.components import Catalog
 from designer.catalog.media import LinkMedium, link_media
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.fabric.build import leaf_places
-from designer.fabric.fabric import Column
 from designer.fabric.shape import ClassTally, ClosShape
 from designer.instance.instance import Cluster, Instance
 from designer.instance.schema import CablingSection, LayoutSection
@@ -25,6 +24,8 @@ from designer.layout.floor import Floor, Metres, length_classes, make_floor, row
 from designer.layout.sockets import Socket
 
 Cents = NDArray[np.float64]
+HOST, LEAF_SPINE, SPINE_CORE = 0.5, 1.0, 2.0  # in place of lengths
+SINGLE, SEVERAL = "single", "several"
 NO_CABLE_CENTS = 1e10  # of a link that no cable of the catalog can be: more than any network saves
 
 
@@ -42,17 +43,19 @@ def least_cents(catalog: Catalog, pricing: Pricing, lower: Socket, upper: Socket
 
 @dataclass(frozen=True, eq=False)
 class LeastMedia(MediaFinder):
-    """In place of media, one for each question that costs what a link costs at least; `key` least.
+    """In place of media, what costs as much as a link costs at least; keys are `SINGLE` and `SEVERAL`.
 
-    Lengths that are asked for are labels: `between_m` for links between switches, all others for links to hosts, whose
-    GPUs are `host_m[i]` from the next rack of switches in the parts `host_parts[i]`, and management `management_m`.
+    Lengths that are asked for are labels: `HOST` for links to hosts, whose GPUs are `host_m[i]` from the next rack of
+    switches in the parts `host_parts[i]`, and management `management_m`; all others for links between switches, which
+    are no shorter than `between_m`. Between leaf and spine there are two, for bundles of one link and of several, that
+    cost the same here.
     """
 
     pricing: Pricing
-    between_m: float
     host_m: tuple[float, ...]
     host_parts: tuple[float, ...]
     management_m: float
+    between_m: float
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -63,13 +66,16 @@ class LeastMedia(MediaFinder):
     def find(
         self, lower: tuple[str, int], upper: tuple[str, int], gbps: int, length_m: float
     ) -> tuple[LinkMedium, ...]:
-        """The medium between (cage kind, ports per cage) of the lower and the upper end; none where none reaches."""
-        between = length_m == self.between_m
-        cents = self._least(lower, upper, gbps, length_m) if between else self._host_cents(lower, upper, gbps)
+        """The media between (cage kind, ports per cage) of the lower and the upper end; none where none reaches."""
+        if length_m == HOST:
+            cents = self._host_cents(lower, upper, gbps)
+        else:
+            cents = self._least(lower, upper, gbps, self.between_m)
         if math.isinf(cents):
             return ()
         # Rounded down, as prices are whole cents.
-        return (LinkMedium("least", "optics", None, None, None, 1, math.inf, link_cents=math.floor(cents)),)
+        least = LinkMedium(SEVERAL, "optics", None, None, None, 1, math.inf, link_cents=math.floor(cents))
+        return (least, replace(least, key=SINGLE)) if length_m == LEAF_SPINE else (least,)
 
     def _least(self, lower: Socket, upper: Socket, gbps: int, length_m: float) -> float:
         return least_cents(self.catalog, self.pricing, lower, upper, gbps, length_m)
@@ -90,41 +96,42 @@ class LeastPricing(Pricing):
 
     catalog: Catalog
     empty: "EmptyFloor"
-    known: dict[object, int] = field(default_factory=dict[object, int])
+    known: dict[object, tuple[Cents, ...]] = field(default_factory=dict[object, tuple[Cents, ...]])
 
     def host_cents(self, shape: ClosShape, tally: ClassTally, medium: LinkMedium) -> int:
         """Objective of the links to hosts, rounded down to whole cents."""
         del tally  # every leaf is looked at by itself
+        management = shape.hosts.management_ports * shape.fabrics
+        leaves = shape.hosts.planes * sum(float(cents.min(axis=1).sum()) for cents in self.leaf_cents(shape))
+        return math.floor(leaves) + (self.class_cents(ClassTally(links=management), medium) if management else 0)
+
+    def leaf_cents(self, shape: ClosShape) -> tuple[Cents, ...]:
+        """For each set of rails (leaves, places): what a leaf's links to GPUs cost at least from each place.
+
+        Places are rows, or where switches have a row of their own the racks of one. Leaves with the same GPUs by rack
+        may be in any order.
+        """
         hosts, mode = shape.hosts, shape.leaf.down_mode
         lower = hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode)
         upper = shape.leaf.switch.cage, mode.ports_per_cage
         question = shape.layout, shape.down, lower, upper, hosts.gbps
         if question not in self.known:
-            table = self._prices(lower, upper, hosts.gbps)
-            sets = range(shape.rail_sets)
-            self.known[question] = math.floor(hosts.planes * sum(self._set_cents(shape, part, table) for part in sets))
-        management = hosts.management_ports * shape.fabrics
-        return self.known[question] + (self.class_cents(ClassTally(links=management), medium) if management else 0)
+            lengths_m, length = np.unique(length_classes(self.empty.ways_m), return_inverse=True)
+            found = [least_cents(self.catalog, self, lower, upper, hosts.gbps, each) for each in lengths_m.tolist()]
+            table = np.minimum(found, NO_CABLE_CENTS)[length].reshape(self.empty.ways_m.shape)
+            self.known[question] = tuple(self._set_cents(shape, part, table) for part in range(shape.rail_sets))
+        return self.known[question]
 
-    def _prices(self, lower: Socket, upper: Socket, gbps: int) -> Cents:
-        """(racks of servers, racks of switches): what a link costs at least."""
-        lengths_m, length = np.unique(length_classes(self.empty.ways_m), return_inverse=True)
-        found = [least_cents(self.catalog, self, lower, upper, gbps, each) for each in lengths_m.tolist()]
-        return np.minimum(found, NO_CABLE_CENTS)[length].reshape(self.empty.ways_m.shape)
-
-    def _set_cents(self, shape: ClosShape, rail_set: int, table: Cents) -> float:
+    def _set_cents(self, shape: ClosShape, rail_set: int, table: Cents) -> Cents:
         floor = self.empty.floor
         gpu, leaf, _ = leaf_places(shape, rail_set)
         pairs, count = np.unique(leaf * floor.racks + floor.rack_of_gpu[gpu], return_counts=True)
         leaf, rack = np.divmod(pairs, floor.racks)
         leaves = int(leaf[-1]) + 1
-        first, last = self.empty.span(leaf, rack, leaves)
-        best = np.full(leaves, np.inf)
-        for step in range(int((last - first).max()) + 1):
-            column = np.minimum(first + step, last)
-            cents = np.bincount(leaf, weights=count * table[rack, column[leaf]], minlength=leaves)
-            best = np.minimum(best, cents)
-        return float(best.sum())
+        result = np.zeros((leaves, table.shape[1]))
+        for place in range(table.shape[1]):
+            result[:, place] = np.bincount(leaf, weights=count * table[rack, place], minlength=leaves)
+        return result
 
 
 @dataclass(frozen=True)
@@ -159,23 +166,16 @@ class EmptyFloor:
         racks, switches = np.arange(floor.first_switch_rack), np.arange(floor.first_switch_rack, floor.racks)
         return floor.need_m(racks[:, None], switches[None, :])
 
-    def span(self, leaf: Column, rack: Column, leaves: int) -> tuple[Column, Column]:
-        """The first and the last of the racks of switches among which the best of each leaf is, given its servers'.
-
-        In rows of servers it is in one of their rows, as every other row is further from all of them.
-        """
-        switches = self.floor.racks - self.floor.first_switch_rack
-        if self.layout.switches == "network-row":
-            return np.zeros(leaves, dtype=np.int64), np.full(leaves, switches - 1)
-        first, last = np.full(leaves, switches - 1), np.zeros(leaves, dtype=np.int64)
-        np.minimum.at(first, leaf, self.floor.row[rack])
-        np.maximum.at(last, leaf, self.floor.row[rack])
-        return first, last
-
-    @cached_property
+    @property
     def between_m(self) -> float:
         """The shortest cable between two switches: up to the tray and down again in one rack."""
-        return float(length_classes(np.array([2 * self.layout.switch_rise_m + self.layout.slack_m]))[0])
+        return float(length_classes(np.array([self.apart_m(0)]))[0])
+
+    def apart_m(self, places: int) -> float:
+        """The least length that a cable between switches needs so many places (`LeastPricing.leaf_cents`) apart."""
+        layout = self.layout
+        pitch_m = layout.rack_pitch_m if layout.switches == "network-row" else layout.row_pitch_m
+        return 2 * layout.switch_rise_m + layout.slack_m + places * pitch_m
 
     def typical(self) -> CablingSection:
         """One length for each class of links, for a search: to the next switches, and between any two racks of them."""
@@ -194,13 +194,14 @@ def with_typical_lengths(instance: Instance) -> Instance:
     return replace(instance, cabling=EmptyFloor(instance.layout, instance.cluster).typical())
 
 
-def at_least(instance: Instance, pricing: Pricing, media: MediaFinder) -> tuple[Instance, Pricing, MediaFinder]:
-    """The instance, prices and finder of media with which a search bounds what networks on the floor cost.
+def at_least(instance: Instance, pricing: Pricing) -> "tuple[Instance, LeastPricing, LeastMedia]":
+    """The instance, prices and finder of media with which a search bounds what networks on its floor cost.
 
-    Without a floor they are those given.
+    Raises:
+        ValueError: the instance has no layout.
     """
     if instance.layout is None:
-        return instance, pricing, media
+        raise ValueError("an instance without a layout")
     empty = EmptyFloor(instance.layout, instance.cluster)
     hosts_m, counts = np.unique(length_classes(empty.nearest_m[empty.floor.rack_of_gpu]), return_counts=True)
     if instance.cluster.irregular:  # which kind of servers stands where is not asked for
@@ -208,14 +209,9 @@ def at_least(instance: Instance, pricing: Pricing, media: MediaFinder) -> tuple[
     parts = counts / counts.sum()
     last_m = float(length_classes(empty.nearest_m[-1:])[0])
     management_m = last_m if instance.cluster.management_ports else math.inf
-    between_m = empty.between_m
     least = LeastMedia(
-        instance.catalog, pricing, between_m, tuple(hosts_m.tolist()), tuple(parts.tolist()), management_m
+        instance.catalog, pricing, tuple(hosts_m.tolist()), tuple(parts.tolist()), management_m, empty.between_m
     )
-    # Any label will do that differs from the other one, also where 3 m at most is put for it (`fabric/grid.py`).
-    labels = CablingSection(host_m=between_m / 2, leaf_spine_m=between_m, spine_core_m=between_m)
-    return (
-        replace(instance, cabling=labels),
-        LeastPricing(pricing.objective, pricing.energy, instance.catalog, empty),
-        least,
-    )
+    labels = CablingSection(host_m=HOST, leaf_spine_m=LEAF_SPINE, spine_core_m=SPINE_CORE)
+    prices = LeastPricing(pricing.objective, pricing.energy, instance.catalog, empty)
+    return replace(instance, cabling=labels), prices, least
