@@ -7,7 +7,7 @@ out to carry too little is proposed again with one link more to a bundle, which 
 
 import heapq
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from designer.formulation.block_demand import BlockDemand, TooManyStepsError, bl
 from designer.formulation.demand import EPSILON, links_for
 from designer.formulation.hardware import usable_switches
 from designer.instance.instance import Instance
-from designer.workload.cuts import CutFunction, Floats, Ints, Layout, layouts
+from designer.workload.cuts import Floats, Ints, Layout, layouts
 from designer.workload.traffic import Traffic
 
 
@@ -31,28 +31,36 @@ def least_links(rates_gbps: Floats, bundle_gbps: float) -> float:
     return float((rates_gbps + np.maximum(rates_gbps - bundle_gbps, 0.0)).sum())
 
 
+@dataclass(frozen=True)
+class LeafRates:
+    """What leaves send to each other (leaves, leaves), and the most that one sends to, or gets from, all others."""
+
+    gbps: Floats
+    out_gbps: float
+
+
 class MeshSearch:
     """All meshes of an instance in the order of their cost.
 
-    A mesh waits with the price of its leaves until that is the least of all; only then are its links counted.
+    A mesh waits with the price of single links until that is the least of all; only then its bundles are counted.
     """
 
     def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
         self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
-        self._queue: list[tuple[int, int, MeshShape | PricedMesh]] = []
+        self._queue: list[tuple[int, int, PricedMesh, bool]] = []  # cost, number, mesh, whether its bundles are counted
         self._count = 0
-        self._needs: dict[tuple[Layout, int, int], tuple[float, list[Floats]]] = {}
+        self._rates: dict[tuple[Layout, int, int], list[LeafRates]] = {}
         for shape in self._frames():
-            self._push(shape.switches * pricing.switch_cents(shape.leaf.switch), shape)
+            self._push(shape, counted=False)
 
     def cheapest(self) -> PricedMesh | None:
         """The cheapest mesh that is left; None where there is none."""
         while self._queue:
-            first = self._queue[0][2]
-            if isinstance(first, PricedMesh):
-                return first
+            _, _, priced, counted = self._queue[0]
+            if counted:
+                return priced
             heapq.heappop(self._queue)
-            self._price(replace(first, bundle=self._least_bundle(first)))
+            self._push(replace(priced.shape, bundle=self._least_bundle(priced.shape)), counted=True)
         return None
 
     def refuse(self) -> None:
@@ -63,19 +71,16 @@ class MeshSearch:
         priced = self.cheapest()
         if priced is not None:
             heapq.heappop(self._queue)
-            self._price(replace(priced.shape, bundle=priced.shape.bundle + 1))
+            self._push(replace(priced.shape, bundle=priced.shape.bundle + 1), counted=True)
 
-    def _push(self, cents: int, item: MeshShape | PricedMesh) -> None:
-        self._count += 1
-        heapq.heappush(self._queue, (cents, self._count, item))
-
-    def _price(self, shape: MeshShape) -> None:
+    def _push(self, shape: MeshShape, *, counted: bool) -> None:
         fixed = self.instance.search.leaf.up
-        if shape.problems() or fixed not in (None, shape.uplinks):
+        if shape.problems() or (counted and fixed not in (None, shape.uplinks)):
             return
         priced = priced_mesh(shape, self.instance.cabling, self.pricing, self.media)
         if priced is not None:
-            self._push(priced.cents, priced)
+            self._count += 1
+            heapq.heappush(self._queue, (priced.cents, self._count, priced, counted))
 
     def _frames(self) -> Iterator[MeshShape]:
         """Every mesh for which at least single links fit."""
@@ -103,26 +108,33 @@ class MeshSearch:
     def _least_bundle(self, shape: MeshShape) -> int:
         """Links to a bundle below which some step at its floor cannot be carried; more where uplinks are fixed."""
         key = (shape.layout, shape.down, shape.hosts.gbps)
-        if key not in self._needs:
-            out_gbps = CutFunction(self.traffic, shape.layout).leaf(shape.down) * shape.hosts.gbps
-            self._needs[key] = out_gbps, self._rates(shape)
-        out_gbps, rates = self._needs[key]
+        if key not in self._rates:
+            self._rates[key] = self._leaf_rates(shape)
         gbps = shape.leaf.up_mode.gbps if shape.leaf.up_mode else 1
-        bundle = -(-links_for(out_gbps, gbps) // (shape.leaves - 1))
-        arcs = shape.leaves * (shape.leaves - 1)
-        while any(least_links(rate, bundle * gbps) > arcs * bundle * gbps + EPSILON for rate in rates):
-            bundle += 1
-        return max(bundle, (self.instance.search.leaf.up or 0) // (shape.leaves - 1))
+        others, bundle = shape.leaves - 1, 1
+        for rates in self._rates[key]:
+            bundle = max(bundle, -(-links_for(rates.out_gbps, gbps) // others))
+            arcs = shape.leaves * others
+            while least_links(rates.gbps, bundle * gbps) > arcs * bundle * gbps + EPSILON:
+                bundle += 1
+        return max(bundle, (self.instance.search.leaf.up or 0) // others)
 
-    def _rates(self, shape: MeshShape) -> list[Floats]:
-        """What the leaves of one fabric send to each other, step by step at the floors, in Gb/s."""
+    def _leaf_rates(self, shape: MeshShape) -> list[LeafRates]:
+        """What the leaves of one fabric send to each other, step by step at the floors.
+
+        Nothing where jobs that run at once have too many steps to combine: then the certificate alone decides.
+        """
+        line_gbps = np.full(self.traffic.gpus, float(shape.hosts.gbps))
         try:
-            demands = block_demands(
-                self.traffic, _leaf_of_gpu(shape), np.full(self.traffic.gpus, float(shape.hosts.gbps))
-            )
+            demands = block_demands(self.traffic, _leaf_of_gpu(shape), line_gbps)
         except TooManyStepsError:
             return []
-        return [rates[: shape.leaves, : shape.leaves] for demand in demands for rates in _examples(demand)]
+        leaves = shape.leaves
+        return [
+            LeafRates(rates[:leaves, :leaves], _most_out_gbps(demand, leaves))
+            for demand in demands
+            for rates in _examples(demand)
+        ]
 
 
 def _downs(layout: Layout, *, whole_rails: bool) -> Iterator[int]:
@@ -147,6 +159,15 @@ def _leaf_of_gpu(shape: MeshShape) -> Ints:
     else:
         leaf = rail * -(-layout.per_rail // down) + position // down
     return np.where(rail < layout.rails, leaf, shape.leaves)
+
+
+def _most_out_gbps(demand: BlockDemand, leaves: int) -> float:
+    """The most that one of the leaves sends or gets; of q in a group of n, min(q, n - q) may send out at once."""
+    hoses = np.zeros(len(demand.gbps))
+    for hose in demand.hoses:
+        hoses += hose.gbps * np.minimum(hose.members, hose.members.sum() - hose.members)
+    ways = (demand.gbps.sum(axis=axis) + hoses for axis in (0, 1))
+    return float(max(way[:leaves].max() for way in ways))
 
 
 def _examples(demand: BlockDemand) -> Sequence[Floats]:
