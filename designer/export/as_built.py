@@ -65,10 +65,10 @@ def _reader(text: str, plan: Plan) -> tuple[str, Read | None]:
     first = next((line for line in lines if line and not line.startswith(("#", "//"))), "")
     if re.match(r"(strict\s+)?(di)?graph\b", first):
         return "topology.dot", _read_dot
-    if _IB_NODE.search(text):
-        return "ibnetdiscover", _InfiniBand(plan).read
     if set(COLUMNS) <= {name.strip() for name in first.split(",")}:
         return "CSV", _read_csv
+    if _IB_NODE.search(text):
+        return "ibnetdiscover", _InfiniBand(plan).read
     return "", None
 
 

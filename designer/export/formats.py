@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from designer.certify.read_design import DesignFile
+from designer.errors import ExportError, Problem
 from designer.export.astra_sim import write_astra_sim
 from designer.export.bom import write_bom_csv, write_bom_xlsx
 from designer.export.graph import write_graphml, write_node_link
@@ -57,9 +58,11 @@ def export_design(design: DesignFile, name: str, path: Path | str, names: Names 
     """Writes `design` in the format `name`, one of `FORMATS`; returns what a user of the file has to know.
 
     Raises:
-        ExportError: the format cannot express this design, or its devices have no names that differ.
+        ExportError: no such format, or it cannot express this design, or the devices have no names that differ.
         OutputError: the path cannot be written.
     """
+    if name not in FORMATS:
+        raise ExportError([Problem(design.path, None, "format", repr(name), f"one of: {', '.join(FORMATS)}")])
     target = Path(path)
     if name != "netbox":
         check_writable(target)

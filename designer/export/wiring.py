@@ -10,7 +10,7 @@ import numpy as np
 
 from designer.export.cabling import cable_id, cabling_of
 from designer.export.plan import Plan
-from designer.export.table import Cell, write_csv, write_xlsx
+from designer.export.table import MAX_XLSX_ROWS, Cell, write_csv, write_xlsx
 from designer.fabric.fabric import GPU, Column
 
 HEADER = (
@@ -41,7 +41,13 @@ def write_wiring_csv(plan: Plan, path: Path) -> None:
 
 
 def write_wiring_xlsx(plan: Plan, path: Path) -> None:
-    """Writes the wiring plan as a workbook."""
+    """Writes the wiring plan as a workbook.
+
+    Raises:
+        ExportError: the extra `xlsx` is not installed, or a sheet does not hold so many links.
+    """
+    if plan.fabric.n_links >= MAX_XLSX_ROWS:
+        raise plan.refuse(f"{plan.fabric.n_links:,} links", f"fewer than {MAX_XLSX_ROWS:,} rows of a sheet: use CSV")
     write_xlsx(path, "wiring", HEADER, wiring_rows(plan))
 
 

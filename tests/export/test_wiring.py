@@ -17,7 +17,7 @@ from exported import DOCUMENTS, NAMES, design_file, file_of, plan_of, table_of, 
 from designer import instance_from_document
 from designer.errors import ExportError
 from designer.export.bom import HEADER as BOM_HEADER
-from designer.export.formats import FORMATS
+from designer.export.formats import FORMATS, export_design
 from designer.export.plan import make_plan
 from designer.export.wiring import HEADER
 from designer.fabric.fabric import Links
@@ -168,6 +168,21 @@ def test_a_workbook_without_the_extra_is_refused_with_the_command_that_brings_it
     with pytest.raises(ExportError, match=r"pip install 'designer\[xlsx\]'"):
         written(plan_of("split"), "wiring-xlsx", tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_more_links_than_a_sheet_has_rows_are_refused_before_any_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("designer.export.wiring.MAX_XLSX_ROWS", 8)
+    with pytest.raises(ExportError, match="8 links; allowed: fewer than 8 rows"):
+        written(plan_of("split"), "wiring-xlsx", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_format_that_does_not_exist_is_refused_with_the_names_of_those_that_do(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="'visio'; allowed: one of: node-link, graphml, wiring-csv"):
+        export_design(design_file("split"), "visio", tmp_path / "out")
+    assert export_design(design_file("split"), "ptm", tmp_path / "out") == ()
 
 
 def test_a_cable_of_two_links_between_cages_is_one_cable(tmp_path: Path) -> None:
