@@ -9,6 +9,7 @@ what the leaves give.
 
 import math
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -18,7 +19,7 @@ from designer.fabric.shape import ClosShape
 from designer.formulation.demand import Needs
 from designer.instance.instance import Instance, Job
 from designer.instance.schema import RequirementsSection
-from designer.workload.cuts import CutFunction, Floats
+from designer.workload.cuts import CutFunction, Floats, Layout
 from designer.workload.step_time import step_time
 from designer.workload.traffic import Phase, Traffic
 
@@ -35,7 +36,10 @@ def _part(sent: float, capacity: float) -> float:
 
 
 class StepBudget:
-    """The time of a step of the one job of an instance, as a function of what its phases get."""
+    """The time of a step of the one job of an instance, as a function of what its phases get.
+
+    `sent` keeps, for a layout and a number of endpoints, what a leaf sends at line rate; `known` the least capacities.
+    """
 
     def __init__(self, instance: Instance, traffic: Traffic, share: float) -> None:
         self.instance, self.traffic, self.share = instance, traffic, share
@@ -43,7 +47,14 @@ class StepBudget:
         self.names = [phase.name for phase in traffic.network_phases]
         self._bytes = [tuple(step.nic_bytes for step in phase.steps) for phase in traffic.network_phases]
         self.full_s = self.total_s(dict.fromkeys(self.names, 1.0))
-        self._known: dict[Sent, float] = {}
+        self.known: dict[Sent, float] = {}
+        self.sent: dict[tuple[Layout, int], Sent] = {}
+
+    def at(self, share: float) -> "StepBudget":
+        """Another budget of the same job; what leaves send at line rate is worked out once for all."""
+        other = copy(self)
+        other.share, other.known = share, {}
+        return other
 
     def total_s(self, throughput: dict[str, float]) -> float:
         """Seconds of a step when each phase gets this part of line rate."""
@@ -65,7 +76,7 @@ class StepBudget:
 
     def least_capacity(self, sent: Sent) -> float:
         """The least capacity within the budget, for what each phase sends at line rate."""
-        if sent not in self._known:
+        if sent not in self.known:
             low, high = 0.0, max((rate for rates in sent for rate in rates), default=0.0)
             if self.overhead(self.given(sent, low)) <= self.share:
                 high = low
@@ -75,8 +86,8 @@ class StepBudget:
                     low = middle
                 else:
                     high = middle
-            self._known[sent] = high
-        return self._known[sent]
+            self.known[sent] = high
+        return self.known[sent]
 
 
 class BudgetNeeds(Needs):
@@ -112,8 +123,11 @@ class BudgetNeeds(Needs):
 
     def _sent(self, down: int) -> Sent:
         """X of every step of every phase out of a leaf."""
-        phases = self.cuts.traffic.network_phases
-        return tuple(tuple(self.cuts.phase_leaf(phase, step, down) for step in phase.steps) for phase in phases)
+        key = (self.cuts.layout, down)
+        if key not in self.budget.sent:
+            phases, of_leaf = self.cuts.traffic.network_phases, self.cuts.phase_leaf
+            self.budget.sent[key] = tuple(tuple(of_leaf(phase, step, down) for step in phase.steps) for phase in phases)
+        return self.budget.sent[key]
 
     def pods_gbps(self, down: int, most_leaves: int) -> Floats:
         """The same for pods of 1, 2 .. `most_leaves` leaves: every step at what a leaf gives it."""

@@ -1,7 +1,7 @@
 """The best trade between the cost of a network and the time that the GPUs lose to it, with a proven bound.
 
-N(e), the cost of the cheapest network whose step is within an overhead e, falls as e grows. A network whose overhead
-lies between a and b so costs at least N(b) with at least a·G of lost time, G what an overhead of 1 loses. From the
+N(e), the cost of the cheapest network whose step is within an overhead e, never grows with e. A network whose overhead
+lies between a and b so costs at least N(b), with at least a·G of lost time, G what an overhead of 1 loses. From the
 loosest budget b on: N(b) is found, and with it the a above which no overhead is worth a look, as N(b) + a·G reaches
 the best found so far less the gap; a is the next budget. It ends where a is 0.
 """
@@ -57,13 +57,11 @@ def best_trade(
     `within` finds the cheapest network within a budget, `lost_cents` is what an overhead of 1 loses. Stopped, the bound
     is what the overheads not looked at leave of it.
     """
-    best, bound, budget = None, math.inf, highest
+    best = _better(None, within(0.0), lost_cents)  # something good to begin with leaves few budgets to look at
+    bound, budget = math.inf, highest
     while True:
         offer = within(budget)
-        if offer.shape is not None:
-            total = offer.cost_cents + offer.overhead * lost_cents
-            if best is None or total < best.total_cents:
-                best = Trade(offer.shape, offer.overhead, total, 0.0)
+        best = _better(best, offer, lost_cents)
         if best is None or offer.shape is None or should_stop():
             bound = min(bound, offer.bound_cents)
             break
@@ -74,6 +72,13 @@ def best_trade(
         budget = min((good - offer.bound_cents) / lost_cents, budget * (1 - SMALLEST_PART))
         bound = min(bound, offer.bound_cents + budget * lost_cents)
     return None if best is None else replace(best, bound_cents=min(bound, best.total_cents))
+
+
+def _better(best: Trade | None, offer: Offer, lost_cents: float) -> Trade | None:
+    if offer.shape is None:
+        return best
+    total = offer.cost_cents + offer.overhead * lost_cents
+    return best if best is not None and best.total_cents <= total else Trade(offer.shape, offer.overhead, total, 0.0)
 
 
 def clos_trade(
@@ -97,8 +102,7 @@ def clos_trade(
 
     def within(overhead: float) -> Offer:
         left = replace(limits, gap=0.0, time_limit_s=max(0.0, deadline - time.monotonic()))
-        needs = WithinBudget(StepBudget(instance, traffic, overhead))
-        found = ClosSearch(instance, traffic, pricing, media, needs).run(left)
+        found = ClosSearch(instance, traffic, pricing, media, WithinBudget(budget.at(overhead))).run(left)
         if found.shape is None or found.cost_cents is None:
             bound = math.inf if found.termination == "infeasible" else float(found.bound_cents or 0)
             return Offer(None, 0.0, math.inf, bound)
