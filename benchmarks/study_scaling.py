@@ -36,7 +36,7 @@ TIMES_FASTER = 1.7
 KILL_WORKER_AT, KILL_STUDY_AT = 0.3, 0.5  # parts of the points
 
 STUDY = """
-import json, sys
+import json, pathlib, sys
 from designer import study
 base, points, executor, workers, folder = sys.argv[1:]
 axes = {
@@ -45,7 +45,8 @@ axes = {
 }
 done = lambda now: print(now.done, file=sys.stderr, flush=True)
 result = study(base, axes, executor=executor, workers=int(workers), folder=folder, progress=done)
-print(json.dumps([{**row.values(), "wall_s": None} for row in result]))
+table = json.dumps([{**row.values(), "wall_s": None} for row in result])
+pathlib.Path(folder, "table").write_text(table)
 """
 
 
@@ -83,19 +84,17 @@ def run(
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with subprocess.Popen(
-        [sys.executable, "-c", STUDY, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-        text=True,
+        [sys.executable, "-c", STUDY, *arguments], stderr=subprocess.PIPE, env=environment, text=True
     ) as process:
         for line in process.stderr or ():
             if watch is not None and line.strip().isdecimal():
                 watch(process.pid, int(line))
-        table = process.stdout.read() if process.stdout else ""
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    table = folder / "table"
+    table = folder / "table"
     cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.perf_counter() - started, cpu_s, table
+    seconds = time.perf_counter() - started
+    return seconds, cpu_s, table.read_text(encoding="utf-8") if table.exists() else ""
 
 
 def harm(points: int) -> Callable[[int, int], None]:

@@ -30,7 +30,6 @@ class Base:
 
     document: Mapping[str, Any]
     folder: Path
-    file: str
     _catalogs: dict[str, Catalog] = field(default_factory=dict[str, Catalog], repr=False, compare=False)
     _layers: dict[str, tuple[dict[str, Any], Catalog]] = field(
         default_factory=dict[str, tuple[dict[str, Any], Catalog]], repr=False, compare=False
@@ -48,7 +47,7 @@ class Base:
         else:
             source, folder = read_yaml(base, InstanceError), Path(base).parent
         validate(InstanceFile, source, InstanceError)
-        return Base(cast("Mapping[str, Any]", source.data), folder, source.path)
+        return Base(cast("Mapping[str, Any]", source.data), folder)
 
     @property
     def name(self) -> str:

@@ -47,7 +47,7 @@ def engine_of(executor: str | Executor, workers: int | None = None) -> Generator
     """
     if workers is not None and workers < 1:
         raise StudyError([Problem("executor", None, "workers", str(workers), "a whole number >= 1")])
-    number = workers or _cores()
+    number = workers or cores()
     if isinstance(executor, Executor):
         yield Engine(executor, 4 * number, _nothing)
     elif executor == "serial":
@@ -84,7 +84,7 @@ def _check_workers_start(executor: ProcessExecutor) -> None:
         raise StudyError([Problem("executor", None, "processes", found, allowed)]) from None
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

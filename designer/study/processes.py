@@ -28,9 +28,10 @@ class _WorkerLostError(Exception):
 
 
 class ProcessExecutor(Executor):
-    """As many workers as asked for, started when there is work for them."""
+    """As many workers as asked for, started when there is work for them; where `fresh`, anew for every call."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, fresh: bool = False) -> None:
+        self._fresh = fresh
         # One thread waits for each worker: so it is known which point a worker that died had in hand.
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="study")
         self._own = threading.local()
@@ -67,13 +68,21 @@ class ProcessExecutor(Executor):
                 break
             worker = self._worker()
             try:
-                return worker.call(fn, args, kwargs)
+                result = worker.call(fn, args, kwargs)
             except _WorkerLostError as error:
                 lost = str(error)
-                self._own.worker = None
-                with self._lock:
-                    self._workers.discard(worker)
+                self._forget(worker)
+            else:
+                if self._fresh:
+                    self._forget(worker)
+                    worker.end()
+                return result
         raise WorkerDiedError(f"the worker process {lost or 'was ended'}, {TRIES} times")
+
+    def _forget(self, worker: "_Worker") -> None:
+        self._own.worker = None
+        with self._lock:
+            self._workers.discard(worker)
 
     def _worker(self) -> "_Worker":
         worker: _Worker | None = getattr(self._own, "worker", None)

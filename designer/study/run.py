@@ -126,9 +126,9 @@ class _Run:
         for number, point in enumerate(self.plan.points):
             try:
                 task = task_of(base.instance(point), base.options(point, options))
-            except InputError as error:
+            except Exception as error:  # noqa: BLE001 - one point that cannot be read does not end the study
                 self.keys.append(f"point {number}")
-                self._count(self.keys[-1], Outcome(REFUSED, "; ".join(map(_words, error.problems))), point)
+                self._count(self.keys[-1], _refused(error), point)
                 continue
             self.keys.append(task.key)
             held = self.outcomes.get(task.key) or (self.store and self.store.get(task.key))
@@ -215,6 +215,18 @@ class _Run:
 def _lost(error: BaseException) -> EngineLostError:
     words = f"{type(error).__name__}: {error}".removesuffix(": ")
     return EngineLostError(f"the study lost its workers ({words}); run it again to go on from what is done")
+
+
+def _refused(error: Exception) -> Outcome:
+    if isinstance(error, InputError):
+        return Outcome(REFUSED, "; ".join(map(_words, error.problems)))
+    return Outcome(FAILED, _worker_words(error))
+
+
+def _refused(error: Exception) -> Outcome:
+    if isinstance(error, InputError):
+        return Outcome(REFUSED, "; ".join(map(_words, error.problems)))
+    return Outcome(FAILED, _worker_words(error))
 
 
 def _worker_words(error: Exception) -> str:

@@ -35,7 +35,7 @@ def write_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.chdir(tmp_path)
 
     def write(**changes: Any) -> Path:
-        (tmp_path / "instance.yaml").write_text(yaml.safe_dump(small_document()))
+        (tmp_path / "instance.yaml").write_text(yaml.safe_dump(small_document(search={"families": ["clos"]})))
         path = tmp_path / "prices.yaml"
         path.write_text(yaml.safe_dump({**STUDY, **changes}, sort_keys=False))
         return path

@@ -14,7 +14,7 @@ BASE: dict[str, Any] = {
     "name": "small",
     "cluster": {"gpus": 64, "gpu": "h100-sxm", "nic": "cx7-400"},
     "workload": [{"model": "gpt-22b", "parallelism": {"tp": 8, "dp": 8}, "global_batch": 64}],
-    "search": {"switches": ["qm9700"]},
+    "search": {"families": ["clos"], "switches": ["qm9700"]},
 }
 FLOOR = "requirements.throughput.dp"
 PRICE = "catalog.switches.qm9700.price.usd"

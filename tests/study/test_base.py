@@ -39,7 +39,7 @@ def test_a_point_is_the_instance_written_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_price_of_the_catalog_is_that_of_an_overlay_file(tmp_path: Path) -> None:
-    base = Base.of({**BASE, "search": {"switches": ["sn5600"]}})
+    base = Base.of({**BASE, "search": {"families": ["clos"], "switches": ["sn5600"]}})
     made = base.instance(Point({"catalog.switches.sn5600.price.usd": 1234.5}, {}))
     assert made.catalog.switches["sn5600"].price.cents == 123450
     plain = base.instance(Point({}, {}))

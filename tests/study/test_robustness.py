@@ -26,7 +26,7 @@ CHOICE = {
     **BASE,
     "cluster": {**BASE["cluster"], "gpus": 128},
     "workload": [{"demand": "any", "across": "rail"}],
-    "search": {"switches": ["qm9700", "sn5600"]},
+    "search": {"families": ["clos"], "switches": ["qm9700", "sn5600"]},
 }
 ONE, OTHER = "catalog.switches.qm9700.price.usd", "catalog.switches.sn5600.price.usd"
 MODULE = "catalog.transceivers.mms4x00-nm.price.usd"
