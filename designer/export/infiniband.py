@@ -15,7 +15,7 @@ import numpy as np
 from designer.certify.tree_rules import tree_rules
 from designer.certify.wiring import components
 from designer.export.plan import SERVER, Plan
-from designer.fabric.fabric import GPU, LEAF, Column
+from designer.fabric.fabric import GPU, LEAF, LEAF_LEAF, Column
 from designer.files import make_folder, text_written_atomically
 
 MAX_PORTS = 254
@@ -121,6 +121,8 @@ def _nic_ports(plan: Plan) -> int:
 def write_ibsim(plan: Plan, path: Path) -> tuple[str, ...]:
     """Writes the net file of ibsim, and beside it `PATH.roots`: GUIDs of the top switches for opensm --root_guid_file.
 
+    A network without tiers has no roots.
+
     Raises:
         ExportError: a switch with too many ports, or a name that the format does not take.
         OutputError: it cannot be written.
@@ -131,14 +133,18 @@ def write_ibsim(plan: Plan, path: Path) -> tuple[str, ...]:
     for a, port, b, far_port in plan.rows(of_end[0], plan.a.number, of_end[1], plan.b.number):
         rows[a].append((port, b, far_port))
         rows[b].append((far_port, a, port))
-    with text_written_atomically(path.with_name(f"{path.name}.roots")) as file:
-        file.writelines(f"0x{nodes[int(node)].guid:016x}\n" for node in np.unique(of_end[1][_tops(plan)]))
+    notes = tuple(_notes(plan))
+    if (plan.fabric.link_class() != LEAF_LEAF).all():
+        roots = path.with_name(f"{path.name}.roots")
+        with text_written_atomically(roots) as file:
+            file.writelines(f"0x{nodes[int(node)].guid:016x}\n" for node in np.unique(of_end[1][_tops(plan)]))
+        notes = (f"root switches: {roots}", *notes)
     with text_written_atomically(path) as file:
         for node, mine in zip(nodes, rows, strict=True):
             file.writelines(_node_lines(node))
             file.writelines(f'[{port}]\t"{nodes[far].identity}"[{far_port}]\n' for port, far, far_port in sorted(mine))
             file.write("\n")
-    return (f"root switches: {path}.roots", *_notes(plan))
+    return notes
 
 
 def _node_lines(node: _Node) -> Iterator[str]:
@@ -198,6 +204,9 @@ def _notes(plan: Plan) -> Iterator[str]:
     networks = len(np.unique(part[kind >= LEAF]))
     if networks > 1:
         yield f"{networks} separate networks: a subnet manager sees one of them"
+    if (plan.fabric.link_class() == LEAF_LEAF).any():
+        yield "leaves are joined with leaves: no tree, which `opensm -R ftree` does not route"
+        return
     # An uneven ratio alone is routed, if less evenly.
     found = [finding for finding in tree_rules(plan.fabric).found if not finding.startswith("CBB ratio")]
     if found:

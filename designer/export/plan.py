@@ -217,9 +217,11 @@ def _switch_values(file: DesignFile) -> dict[int, dict[str, str | None]]:
     numbers: dict[int, list[int]] = {}
     for plane, fabric in groups(nodes.plane[switches] + 1, nodes.fabric[switches])[0]:
         numbers.setdefault(plane - 1, []).append(fabric)
+    rail_of_fabric = _rail_of_fabric(file)
     values: dict[int, dict[str, str | None]] = {}
     for node in switches.tolist():
         rail, plane, pod, fabric = (int(column[node]) for column in (nodes.rail, nodes.plane, nodes.pod, nodes.fabric))
+        rail = rail_of_fabric.get(fabric, -1) if rail < 0 else rail
         one_rail, several = rail >= 0 and rails > 1, len(numbers[plane]) > 1
         values[node] = {
             "rail": str(rail) if one_rail else None,
@@ -228,6 +230,16 @@ def _switch_values(file: DesignFile) -> dict[int, dict[str, str | None]]:
             "fabric": str(numbers[plane].index(fabric)) if several and not one_rail else None,
         }
     return values
+
+
+def _rail_of_fabric(file: DesignFile) -> dict[int, int]:
+    """The rail of the networks that serve GPUs of one rail only."""
+    links, nodes = file.fabric.links, file.fabric.nodes
+    hosts = np.flatnonzero(nodes.kind[links.a] == GPU)
+    rails: dict[int, list[int]] = {}
+    for fabric, rail in groups(nodes.fabric[links.b[hosts]], links.a[hosts] % file.cluster.rails)[0]:
+        rails.setdefault(fabric, []).append(rail)
+    return {fabric: served[0] for fabric, served in rails.items() if len(served) == 1}
 
 
 def _check_names(file: DesignFile, names: list[str]) -> None:

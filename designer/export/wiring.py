@@ -11,7 +11,7 @@ import numpy as np
 from designer.export.cabling import cable_id, cabling_of
 from designer.export.plan import Plan
 from designer.export.table import MAX_XLSX_ROWS, Cell, write_csv, write_xlsx
-from designer.fabric.fabric import GPU, Column
+from designer.fabric.fabric import GPU, LEAF, Column
 
 HEADER = (
     "cable_id",
@@ -53,7 +53,7 @@ def write_wiring_xlsx(plan: Plan, path: Path) -> None:
 
 def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
     """The rows under `HEADER`: `a` is the end toward the GPUs, `z` the other."""
-    cabling, links, nodes = cabling_of(plan), plan.fabric.links, plan.fabric.nodes
+    cabling, links = cabling_of(plan), plan.fabric.links
     names, ports, media = plan.devices.name, plan.port_names, cabling.media
     rows = plan.rows(
         cabling.cable,
@@ -63,7 +63,7 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
         plan.b.port,
         links.medium,
         links.gbps,
-        nodes.plane[links.b],
+        _plane(plan),
         _rail(plan),
     )
     for cable, a, a_port, z, z_port, row, gbps, plane, rail in rows:
@@ -93,6 +93,14 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
 
 def _number(value: float) -> int | float:
     return int(value) if value == int(value) else value
+
+
+def _plane(plan: Plan) -> Column:
+    """The plane of each link; -1 for those that join two planes."""
+    nodes, links = plan.fabric.nodes, plan.fabric.links
+    lower = nodes.plane[links.a]
+    same = (nodes.kind[links.a] < LEAF) | (lower == nodes.plane[links.b])
+    return np.where(same, nodes.plane[links.b], -1)
 
 
 def _rail(plan: Plan) -> Column:

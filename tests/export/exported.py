@@ -62,6 +62,19 @@ DOCUMENTS: dict[str, Document] = {
         "workload": [{"demand": "any"}],
         "search": {"families": ["clos"], "switches": ["qm9700"]},
     },
+    "mesh": {
+        "name": "mesh",
+        "cluster": {"gpus": 768, "gpu": "h100-sxm", "nic": "cx7-400"},
+        "workload": [{"demand": "all-to-all", "group": 16}],
+        "requirements": {"throughput": {"all-to-all": 0.25}},
+        "search": {"families": ["mesh"], "switches": ["qm9700"]},
+    },
+    "grid": {
+        "name": "grid",
+        "cluster": {"gpus": 256, "gpu": "h100-sxm", "nic": "bf3-2x200"},
+        "workload": [{"demand": "all-to-all", "across": "cluster"}],
+        "search": {"families": ["grid"], "switches": ["sn5600"]},
+    },
     "existing": {
         "name": "existing",
         "cluster": {
@@ -99,6 +112,7 @@ def design_file(name: str) -> DesignFile:
 
 
 NAMES = (*DOCUMENTS, "pods", "split")
+WITHOUT_TIERS = ("existing", "mesh", "grid")
 
 
 def split_instance() -> Instance:

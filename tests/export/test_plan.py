@@ -74,6 +74,7 @@ def test_the_names_say_rail_plane_pod_and_network() -> None:
     assert plan_of("pods").devices.name[-1] == "plane0-core03"
     assert "plane0-pod3-leaf01" in plan_of("pods").devices.name
     assert "plane1-leaf00" in plan_of("planes").devices.name
+    assert "rail7-plane0-leaf01" in plan_of("mesh").devices.name, "a network whose GPUs are all of one rail"
     assert "fabric2-plane0-leaf00" in plan_of("racks").devices.name, "a network of several rails among others"
     assert {"used-a", "used-b"} <= set(plan_of("existing").devices.name)
 

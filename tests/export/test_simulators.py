@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from exported import NAMES, bare_plan, design_file, document_of, file_of, plan_of, written
+from exported import NAMES, WITHOUT_TIERS, bare_plan, design_file, document_of, file_of, plan_of, written
 from hypothesis import HealthCheck, given, settings
 
 from designer import Instance, instance_from_document, templates
@@ -77,7 +77,7 @@ def test_ns3_merges_four_parallel_links_into_one_of_four_times_the_rate(tmp_path
     assert told == ("60 parallel links are merged into others, whose rates they add to",)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "existing"])
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in WITHOUT_TIERS])
 def test_astra_sim_has_as_many_npus_as_gpus_and_no_dimension_faster_than_the_one_below(
     name: str, tmp_path: Path
 ) -> None:
@@ -128,9 +128,10 @@ def test_astra_sim_shows_what_uplinks_leave_of_the_rate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["astra-sim", "htsim"])
-def test_networks_without_tiers_are_refused(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", WITHOUT_TIERS)
+def test_networks_without_tiers_are_refused(name: str, form: str, tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="leaves that are joined with leaves"):
-        written(plan_of("existing"), form, tmp_path)
+        written(plan_of(name), form, tmp_path)
 
 
 def htsim_counts(text: str) -> tuple[int, int, int]:

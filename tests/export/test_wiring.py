@@ -105,6 +105,13 @@ def test_rows_go_leaf_by_leaf_and_port_by_port(tmp_path: Path) -> None:
     assert hosts[0]["label"] == "server00:rail0 / rail0-plane0-leaf00:swp1s0"
 
 
+def test_a_link_between_two_planes_is_of_neither(tmp_path: Path) -> None:
+    rows = table_of(written(plan_of("grid"), "wiring-csv", tmp_path))
+    between = [row["plane"] for row in rows if row["a_device"].startswith("plane")]
+    assert between == [""] * 16
+    assert {row["plane"] for row in rows if row["a_device"].startswith("server")} == {"0", "1"}
+
+
 @pytest.mark.parametrize("form", ["wiring-csv", "ptm", "ns3", "ib-topo", "slurm-tree"])
 def test_the_order_of_the_links_in_a_design_file_changes_nothing(form: str, tmp_path: Path) -> None:
     file = design_file("uneven-704")
