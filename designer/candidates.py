@@ -16,7 +16,6 @@ from designer.certify.throughput import Judge, certify_phases
 from designer.comparison import Compared, TemplateDesign
 from designer.costing.bill import Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing, cost_parts
-from designer.costing.training import COST_OF_TRAINING
 from designer.errors import DesignerError
 from designer.fabric.build import build_clos
 from designer.fabric.fabric import Fabric
@@ -95,18 +94,10 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
     where nothing is pinned.
 
     Raises:
-        FamilyError: networks of servers that are all alike are asked for, and they differ; or others than Clos networks
-            for the objective cost_of_training.
+        FamilyError: networks of servers that are all alike are asked for, and they differ.
     """
     chosen = asked or (tuple(instance.search.families) if instance.search.families is not None else None)
     cluster, search = instance.cluster, instance.search
-    if instance.objective == COST_OF_TRAINING:
-        if others := [family for family in chosen or () if family != CLOS]:
-            raise FamilyError(
-                f"{instance.name}: found the families {', '.join(others)} for the objective {instance.objective}; "
-                f"allowed: {CLOS}, over which it is proven"
-            )
-        return (CLOS,)
     if chosen is not None:
         shaped = [family for family in chosen if family != PLACEMENT]
         if cluster.irregular and shaped:

@@ -286,8 +286,8 @@ class TrainingRecord(Record):
     step_overhead: float = Field(ge=0, description="how much longer a step takes than at line rate, as a part of that")
     lost_usd: Usd = Field(description="step overhead x GPUs x price")
     total_usd: Usd = Field(description="cost_usd + lost_usd")
-    lower_bound_usd: Usd = Field(description="no network of `searched`, whatever its floors, comes to less")
-    gap: Part = Field(description="(total - lower bound) / total")
+    lower_bound_usd: Usd = Field(description="no Clos network, whatever its floors, comes to less")
+    gap: Part = Field(description="(total - lower bound) / total; 0 below the bound, with another family")
 
 
 class DesignFile(Record):

@@ -151,7 +151,10 @@ def with_chosen_floors(instance: Instance, pricing: Pricing, media: MediaFinder,
 def with_best_trade(
     instance: Instance, pricing: Pricing, media: MediaFinder, options: Options
 ) -> tuple[Instance, float]:
-    """The instance with floors of the least cost of training, and in cents what no Clos network comes to less than."""
+    """The instance with floors of the least cost of training, and in cents what no Clos network comes to less than.
+
+    Other families are then searched for the same floors and budget.
+    """
     traffic = derive_traffic(instance)
     limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
     trade = clos_trade(instance, traffic, pricing, media, lost_cents(1.0, instance), limits)
@@ -231,20 +234,21 @@ def _within_budget(design: Design, certificate: Certificate) -> bool:
 
 
 def _overhead(design: Design, certificate: Certificate | None) -> float:
-    """How much longer a step takes than at line rate; without a certificate by the uplinks of the Clos."""
+    """How much longer a step takes than at line rate; without a certificate by a Clos's uplinks, else by the floors."""
     if certificate is not None:
         carried = {phase.phase: max(phase.interval.lower, NO_RATE) for phase in certificate.phases}
     elif design.shape is not None:
         carried = carried_by(design.shape, design.traffic)
     else:
-        raise SearchError("a network without a shape and without a certificate")
+        carried = {phase.name: phase.floor for phase in design.traffic.network_phases}
     return max(0.0, StepBudget(design.instance, design.traffic, 0.0).overhead(carried))
 
 
 def _with_training(design: Design, least_cents: float | None) -> Design:
     """The design with the time lost to it, where the objective counts that.
 
-    No network comes to less than `least_cents` with its own; without, the floors are given and its cost alone is bound.
+    No Clos network comes to less than `least_cents` with its own; without, the floors are given, and the design's bound
+    speaks of the networks that carry them.
     """
     price = design.instance.gpu_price
     if design.objective != COST_OF_TRAINING or price is None:
@@ -253,7 +257,9 @@ def _with_training(design: Design, least_cents: float | None) -> Design:
     lost = lost_cents(overhead, design.instance)
     total = design.cost_cents + lost
     # A total in whole cents is at most half a cent below what the bound speaks of.
-    bound = min(total, design.bound_cents if least_cents is None else math.ceil(least_cents - 0.5 - 1e-6))
+    bound = design.bound_cents if least_cents is None else math.ceil(least_cents - 0.5 - 1e-6)
+    if design.family == CLOS:
+        bound = min(total, bound)
     return replace(design, training=TrainingCost(price.cents, price.assumed, overhead, lost, total, bound))
 
 

@@ -179,10 +179,11 @@ def step_words(design: Design) -> str | None:
 def training_words(training: TrainingCost, gpus: int) -> str:
     """Network and the GPUs' time lost to it in one sum, and how far that is proven."""
     mark = "*" if training.gpu_assumed else ""
+    below = training.total_cents < training.bound_cents
     return (
         f"{money(training.total_cents)}: the network and {money(training.lost_cents)} of GPU time lost to it, "
         f"{percent(training.step_overhead, 2)} of {gpus:,} GPUs at {money(training.gpu_cents)}{mark}; no Clos network "
-        f"comes to less than {money(training.bound_cents)}: gap {percent(training.gap, 2)}"
+        f"comes to less than {money(training.bound_cents)}" + ("" if below else f": gap {percent(training.gap, 2)}")
     )
 
 

@@ -21,7 +21,7 @@ def lost_cents(step_overhead: float, instance: Instance) -> int:
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """Network and time lost, in cents; no network of those searched comes to less than `bound_cents` with its own.
+    """Network and time lost, in cents; no Clos network of those searched comes to less than `bound_cents` with its own.
 
     `gpu_assumed` says that no source published the price of a GPU.
     """
@@ -35,8 +35,8 @@ class TrainingCost:
 
     @property
     def gap(self) -> float:
-        """(total - bound) / total."""
-        return (self.total_cents - self.bound_cents) / self.total_cents if self.total_cents else 0.0
+        """(total - bound) / total; 0 where a network of another family comes to less than the bound."""
+        return max(0.0, (self.total_cents - self.bound_cents) / self.total_cents) if self.total_cents else 0.0
 
     def to_document(self) -> Mapping[str, Any]:
         """The cost as plain data, money in USD."""

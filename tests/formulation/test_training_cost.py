@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import design
-from designer.candidates import FamilyError
 from designer.certify.read_design import design_from_document
 from designer.certify.verify import verify_file
 from designer.cli.design_report import summary
@@ -198,9 +197,19 @@ def test_only_one_job_with_a_model_has_a_cost_of_training(workload):
         instance_of(parts(), {"gpus": 4}, workload, objective="cost_of_training")
 
 
-def test_other_families_are_refused():
-    with pytest.raises(FamilyError, match="found the families grid for the objective cost_of_training"):
-        costed({"dp": 4}, SWITCHES, 1, families=("grid",))
+def test_another_family_may_come_to_less_than_the_best_clos():
+    """Leaves joined directly need no spine: the total is below the bound over Clos networks, and the file holds."""
+    degrees = {"dp": 4, "pp": 4}
+    clos = costed(degrees, SWITCHES, 100).training
+    result = costed(degrees, SWITCHES, 100, families=("clos", "mesh"), certify=True)
+    found = result.training
+    assert clos is not None
+    assert found is not None
+    assert result.family == "mesh"
+    assert found.bound_cents == clos.bound_cents
+    assert (found.total_cents < clos.bound_cents, found.gap) == (True, 0)
+    assert "gap" not in dict(summary(result))["training"]
+    assert not verify_file(design_from_document(result.to_document())).findings
 
 
 def test_the_catalogs_price_of_a_gpu_is_taken_with_its_mark():
