@@ -288,6 +288,8 @@ def listed_candidate(
             open_bound = min(open_bound, priced.cents)
         search.refuse()
     left = math.inf if priced is None else priced.cents
+    if math.isinf(min(open_bound, left)):
+        return offer(None, math.inf, "infeasible")
     return offer(None, min(open_bound, left), "optimal" if open_bound >= left else OPEN)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from designer.candidates import (
     CLOS,
     LISTED,
+    OPEN,
     PLACEMENT,
     Candidate,
     SearchError,
@@ -108,6 +109,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
                 "time_limit": "before the time limit was hit",
                 "interrupted": "before the search was interrupted",
                 "size_limit": "with as many switches as are looked at",
+                OPEN: "whose certificate says that it carries enough",
             }
             raise NoDesignError(f"no design found {what.get(ended, ended)}")
         families = families_of(instance, options.families, traffic)
@@ -204,9 +206,14 @@ def _any_network(instance: Instance, families: tuple[str, ...]) -> bool:
     media, limits = MediaFinder(instance.catalog), Limits(gap=1.0)
     if CLOS in families and ClosSearch(instance, traffic, pricing, media).run(limits, None).shape is not None:
         return True
+    limits = replace(limits, time_limit_s=EXPLAIN_S)
+    for family in LISTED:
+        if family.name in families:
+            found = listed_candidate(family, instance, traffic, pricing, media, math.inf, limits, _silent)
+            if found.drawn is not None:
+                return True
     if PLACEMENT not in families or inapplicable(instance, traffic):
         return False
-    limits = replace(limits, time_limit_s=EXPLAIN_S)
     return PlacementSearch(instance, traffic, pricing, media).run(limits, math.inf, _silent).network is not None
 
 
