@@ -140,6 +140,7 @@ def test_the_table_names_every_field_of_an_instance() -> None:
         schema.LeafSection,
         schema.CablingSection,
         schema.EnergySection,
+        schema.TrainingSection,
     ]
     fields = {field for section in sections for field in section.model_fields}
     assert fields - named == {"failure"}, "of failure the values are named"
