@@ -17,7 +17,7 @@ from designer.report.origin import assumptions_section, digest_words, provenance
 from designer.report.proof import certificate_of, proof_section, verdict_words
 from designer.report.racks import racks_section
 from designer.report.words import any_shape_words, money, percent, status_words
-from designer.units import W_PER_KW
+from designer.units import W_PER_KW, cents
 
 
 def report_page(file: DesignFile) -> str:
@@ -106,6 +106,10 @@ def _figures(file: DesignFile) -> Iterator[tuple[str, Cell]]:
     if record.energy_usd:
         yield "purchase", money(file.cents("capex_usd") or 0)
         yield f"energy, {file.energy.years:g} years", money(file.cents("energy_usd") or 0)
+    if (training := record.training) is not None:
+        lost = f"{money(cents(training.lost_usd))}, a step takes {percent(training.step_overhead, 2)} longer"
+        yield "GPU time lost", lost
+        yield "cost of training", money(cents(training.total_usd))
     yield "power", f"{record.power_w / W_PER_KW:,.1f} kW, switches and modules"
     meeting = [row for row in record.comparison if row.meets]
     if meeting:

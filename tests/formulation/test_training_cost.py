@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -17,8 +18,11 @@ from designer.digest import with_digest
 from designer.errors import InstanceError
 from designer.fabric.shape import ClosShape
 from designer.formulation.training_cost import Offer, best_trade
+from designer.report.page import report_page
+from designer.report.words import money
 from designer.result import Design
 from designer.search import Options
+from designer.units import cents
 from tests.formulation.test_step_budget import SPLIT, SWITCHES, Budgeted, one_job, parts, problem
 from tests.strategies import Document, instance_of
 
@@ -148,6 +152,7 @@ def test_a_search_that_a_limit_ends_leaves_its_bound():
     assert (trade.total_cents, trade.bound_cents) == (1050, 700)
 
 
+@cache
 def _certified() -> Design:
     return costed({"dp": 4, "pp": 4}, SWITCHES, 1000, tiers=3, certify=True)
 
@@ -182,6 +187,13 @@ def test_the_report_says_network_lost_time_total_and_gap():
     words = dict(summary(result))["training"]
     assert "of 16 GPUs at $1,000*; no Clos network comes to less than $" in words
     assert f"gap {100 * result.training.gap:.2f} %" in words
+
+
+def test_the_page_says_lost_time_and_total():
+    document = _certified().to_document()
+    page = report_page(design_from_document(document))
+    assert money(cents(document["training"]["lost_usd"])) + ", a step takes " in page
+    assert money(cents(document["training"]["total_usd"])) in page
 
 
 def test_a_gpu_without_a_price_is_refused():
