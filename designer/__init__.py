@@ -15,18 +15,22 @@ if TYPE_CHECKING:
     from designer.instance.load import instance_from_document, load_instance
     from designer.result import Design
     from designer.search import Options, design, templates
+    from designer.study.run import study
+    from designer.study.table import StudyResult
     from designer.workload.phases import derive_traffic
 
 __all__ = [
     "Design",
     "Instance",
     "Options",
+    "StudyResult",
     "derive_traffic",
     "design",
     "export_design",
     "instance_from_document",
     "load_instance",
     "read_design",
+    "study",  # the folder of this name, which can be called
     "templates",
 ]
 
@@ -34,6 +38,7 @@ _HOMES = {
     "Design": "result",
     "Instance": "instance.instance",
     "Options": "search",
+    "StudyResult": "study.table",
     "derive_traffic": "workload.phases",
     "design": "search",
     "export_design": "export.formats",

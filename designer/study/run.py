@@ -223,12 +223,6 @@ def _refused(error: Exception) -> Outcome:
     return Outcome(FAILED, _worker_words(error))
 
 
-def _refused(error: Exception) -> Outcome:
-    if isinstance(error, InputError):
-        return Outcome(REFUSED, "; ".join(map(_words, error.problems)))
-    return Outcome(FAILED, _worker_words(error))
-
-
 def _worker_words(error: Exception) -> str:
     if type(error).__name__ == "KilledWorker":  # of Dask, whose own words name machines
         return "the worker process died at every try"

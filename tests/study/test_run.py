@@ -99,6 +99,20 @@ def test_what_fails_inside_is_a_row_and_not_the_end(monkeypatch: pytest.MonkeyPa
     assert result.rows[0]["reason"] == "internal error: ZeroDivisionError: no luck"
 
 
+def test_a_point_that_cannot_even_be_read_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    import designer.study.base
+
+    def failing(document: Any, folder: Any, catalog: Any) -> Any:
+        raise ZeroDivisionError("no luck")
+
+    monkeypatch.setattr(designer.study.base, "instance_from_document", failing)
+    result = study(BASE, {FLOOR: [1.0]}, executor="serial")
+    assert (result.rows[0]["status"], result.rows[0]["reason"]) == (
+        "failed",
+        "internal error: ZeroDivisionError: no luck",
+    )
+
+
 def test_nothing_is_designed_twice(tmp_path: Path, serial: StudyResult) -> None:
     first = Counting()
     assert study(BASE, AXES, executor=first, folder=tmp_path) == serial
