@@ -1,4 +1,4 @@
-"""Grids link by link: ZCube is one of them; GPUs fill rows in their order or rail by rail; the last row may be short."""
+"""Grids link by link: ZCube is one of them; GPUs fill rows in their order or rail by rail; a last row may be short."""
 
 from dataclasses import fields
 

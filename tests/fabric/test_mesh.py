@@ -115,6 +115,10 @@ def test_a_port_holds_one_link_and_a_cage_one_side(name: str) -> None:
     for node, cage, _, side in ends:
         sides.setdefault((node, cage), set()).add(bool(side))
     assert all(len(found) == 1 for found in sides.values())
+    for leaf in np.unique(links.b[to_hosts]).tolist():
+        between = [side for (node, _), found in sides.items() if node == leaf for side in found if not side]
+        assert shape.leaf.up_mode is not None
+        assert len(between) == -(-shape.uplinks // shape.leaf.up_mode.ports_per_cage)  # no lane is left out
 
 
 def test_what_cannot_be_built_is_refused() -> None:
