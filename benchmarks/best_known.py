@@ -10,7 +10,10 @@ import sys
 import time
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from designer.benchmark import records, suites
+from designer.benchmark.records import Record
 
 if TYPE_CHECKING:
     from designer import Design
@@ -19,9 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 INSTANCES = ROOT / "instances"
 MARKS = ("<!-- best known: begin -->", "<!-- best known: end -->")
 LIMIT_S = 600.0  # for an instance; without a limit, link placements are searched for seconds only
-COUNTS = ("leaf", "spine", "core", "fabrics", "planes", "endpoint_links", "leaf_spine_links", "spine_core_links")
-
-Record = dict[str, Any]
 
 
 def families() -> list[str]:
@@ -30,8 +30,8 @@ def families() -> list[str]:
 
 
 def instance_files(family: str) -> list[Path]:
-    """The instances of a family; a catalog.yaml among them is not one."""
-    return sorted(path for path in (INSTANCES / family).glob("*.yaml") if path.name != "catalog.yaml")
+    """The instances of a family."""
+    return suites.instance_files(INSTANCES / family)
 
 
 def version() -> str:
@@ -40,28 +40,23 @@ def version() -> str:
 
 
 def record_of(result: "Design") -> Record:
-    """What is recorded of a design: nothing that depends on the machine."""
-    document = result.to_document()
-    return {
-        **{name: document[name] for name in ("status", "objective", "cost_usd", "lower_bound_usd")},
-        "counts": {name: result.counts[name] for name in COUNTS},
-        "version": version(),
-    }
+    """What is recorded of a design of this checkout."""
+    return records.record_of(result, version())
 
 
 def read_records(family: str) -> dict[str, Record]:
     """The recorded designs by name of instance."""
-    path = INSTANCES / family / "best_known.json"
+    path = INSTANCES / family / records.FILE
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def table(records: dict[str, Record]) -> str:
+def table(known: dict[str, Record]) -> str:
     """The records as a Markdown table."""
     lines = [
         "| instance | best known, USD | bound, USD | leaf + spine + core | fabrics | proven by |",
         "| --- | ---: | ---: | ---: | ---: | --- |",
     ]
-    for name, record in records.items():
+    for name, record in known.items():
         counts = record["counts"]
         switches = " + ".join(f"{counts[tier]:,}" for tier in ("leaf", "spine", "core") if counts[tier])
         proven = record["version"] if record["status"] == "optimal" else "open"
@@ -76,11 +71,11 @@ def _money(usd: float) -> str:
     return f"{usd:,.2f}".removesuffix(".00")
 
 
-def with_table(text: str, records: dict[str, Record]) -> str:
+def with_table(text: str, known: dict[str, Record]) -> str:
     """The README `text` with the table between its marks."""
     before, rest = text.split(MARKS[0])
     _, after = rest.split(MARKS[1])
-    return f"{before}{MARKS[0]}\n\n{table(records)}\n\n{MARKS[1]}{after}"
+    return f"{before}{MARKS[0]}\n\n{table(known)}\n\n{MARKS[1]}{after}"
 
 
 def main(chosen: list[str]) -> None:
@@ -100,7 +95,7 @@ def main(chosen: list[str]) -> None:
             print(f"{family}/{path.stem}: {record['cost_usd']:,.2f} {record['status']}", end="")
             print(f" in {time.monotonic() - started:.2f} s{news}")
         folder = INSTANCES / family
-        (folder / "best_known.json").write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
+        (folder / records.FILE).write_text(json.dumps(new, indent=1) + "\n", encoding="utf-8")
         readme = folder / "README.md"
         readme.write_text(with_table(readme.read_text(encoding="utf-8"), new), encoding="utf-8")
 

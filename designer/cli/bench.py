@@ -1,212 +1,167 @@
-"""`designer bench`: problems whose best answers are known, solved anew and compared."""
+"""`designer bench`: instances whose best designs are known, designed anew and compared."""
 
-import math
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from designer.cli.search_job import INTERRUPTED, NOT_MET, Json, Seed, TimeLimit, run_interruptibly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from designer.formulation.design_folder import FolderRow
+    from designer.benchmark.row import BenchRow
+    from designer.benchmark.suites import Suite
 
-FAILED, INFEASIBLE, GAP_LEFT, NONE_FOUND = 1, 4, 5, 6
-SCHEMA_VERSION = 1
+SNDLIB = "sndlib"
+FAILED_ROWS, BAD_INPUT, NO_NETWORK, WEAKER, NONE_FOUND = 1, 3, 4, 5, 6
+FILE = "bench.json"
 _WHY = {
-    FAILED: "the solver failed on a problem",
-    INFEASIBLE: "proven: a problem of which nothing is known has no design",
-    GAP_LEFT: "a limit was hit: not every cost is proven",
+    FAILED_ROWS: "some instances failed",
+    BAD_INPUT: "some instances cannot be read",
+    NO_NETWORK: "proven: an instance of which nothing is known has no design",
+    WEAKER: "a limit was hit: some bounds are below the recorded ones, or do not prove the cost of a new design",
     NONE_FOUND: "a limit was hit before a design was found",
-    NOT_MET: "a result contradicts the table of known costs, or misses a best known cost",
-    INTERRUPTED: "interrupted: these are the results so far",
+    NOT_MET: "a certificate falls short, or a best known cost is missed",
+    INTERRUPTED: "interrupted: these are the rows so far",
 }
 
 
-class Suite(StrEnum):
-    """What kind of problems the folder holds."""
-
-    SNDLIB = "sndlib"
-
-
-def _solver(name: str) -> str:
+def _solver(name: str | None) -> str | None:
     from designer.formulation.solvers import available_solvers
 
-    if name not in available_solvers():
+    if name is not None and name not in available_solvers():
         raise typer.BadParameter(f"'{name}' is not available; the solvers here are: {', '.join(available_solvers())}")
     return name
 
 
 def bench(
-    suite: Annotated[Suite, typer.Argument(metavar="SUITE", help="sndlib: network design on given graphs.")],
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder with the problems, and optima.json if known.")],
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SUITE ...]",
+            help="Folders below instances/ or elsewhere, default: all of instances/. Or: sndlib DIR, network design.",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Only instances that are done in seconds.")] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Write the results into this folder as JSON.")
     ] = None,
     as_json: Json = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=1000, metavar="N", help="Instances at a time, a process each; default: the cores here."
+        ),
+    ] = None,
     time_limit: TimeLimit = None,
     seed: Seed = 0,
     solver: Annotated[
-        str, typer.Option(metavar="NAME", callback=_solver, help="Solver of the integer programs.")
-    ] = "highs",
+        str | None, typer.Option(metavar="NAME", callback=_solver, help="Solver of the integer programs with flows.")
+    ] = None,
 ) -> None:
-    """Solve problems whose best answers are known, and compare.
+    """Design instances whose best designs are known, and compare: cost, bounds, times, memory, certificates.
 
-    The suite `sndlib` takes a folder of network files in SNDlib's native format (*.txt), with the known costs in
-    optima.json. A time limit is for each problem.
+    A suite is a folder of instances; its best_known.json holds what is known of them. A time limit is for each search.
+    `sndlib DIR` takes a folder of network files in SNDlib's native format (*.txt), with known costs in optima.json.
 
-    Exit codes: 0 all proven and as known or better than a best known, 3 bad input, 4 proven infeasible where nothing is
-    known, 5 a limit left a gap, 6 a limit was hit and no design found, 7 a result contradicts a known cost or misses a
-    best known one, 130 interrupted (the results so far are printed and written).
+    Exit codes: 0 all as known or better and certified, 1 an instance failed, 3 bad input, 4 proven infeasible where
+    nothing is known, 5 a limit left a bound below the recorded one, 6 a limit was hit and no design found, 7 a
+    certificate falls short, or a result misses a best known cost or contradicts a known one, 130 interrupted (the rows
+    so far are printed and written).
     """
-    from designer.cli.console import render, write_error, write_json, write_out
-    from designer.files import write_text_atomically
-    from designer.formulation.design_folder import format_row, solve_folder
-    from designer.formulation.solvers import SolveLimits
+    from designer.benchmark.run import quick as quick_ones
+    from designer.benchmark.suites import find_suites
+    from designer.cli.bench_sndlib import bench_sndlib
 
-    written = None if output is None else _file_in(output, suite)
-    rows: list[FolderRow] = []
-
-    def work(should_stop: "Callable[[], bool]") -> None:
-        limits = SolveLimits(math.inf if time_limit is None else time_limit, seed=seed, should_stop=should_stop)
-        for row in solve_folder(folder, solver, limits=limits):
-            rows.append(row)
-            write_error(format_row(row))
-            if should_stop():
-                return
-
-    interrupted, ended = False, False
-    try:
-        _, interrupted = run_interruptibly(work)
-        ended = True
-    finally:  # an error in one problem takes nothing from those before it
-        if rows or ended:
-            document = {**_document(suite, folder, rows), "seed": seed, "time_limit_s": time_limit}
-            if as_json:
-                write_json(document)
-            else:
-                write_out(render(*_report(rows)))
-            if written is not None:
-                write_text_atomically(written, _text(document))
-                write_error(f"results written to {written}")
-    code = INTERRUPTED if interrupted else exit_code(rows)
-    if code:
-        write_error(_WHY[code])
-    raise typer.Exit(code)
+    names = suites or []
+    if SNDLIB in names[:1]:
+        if len(names) != 2 or quick or workers is not None:
+            raise typer.BadParameter("`sndlib` takes one folder, and neither --quick nor --workers")
+        chosen = solver or "highs"
+        folder = Path(names[1])
+        code = bench_sndlib(folder, output, as_json=as_json, time_limit_s=time_limit, seed=seed, solver=chosen)
+        raise typer.Exit(code)
+    found = find_suites(names)
+    run = _Run(quick_ones(found) if quick else found, output, as_json=as_json, quick=quick, workers=workers)
+    raise typer.Exit(run.work(time_limit, seed, solver))
 
 
-def exit_code(rows: "Sequence[FolderRow]") -> int:
-    """The contract's code for a run that was not interrupted; the gravest of its results decides."""
-    if any(row.contradicts or row.verdict == "worse" for row in rows):
+class _Run:
+    """A run of suites: rows as they come on stderr and in the file, tables or a document at the end on stdout."""
+
+    def __init__(
+        self, suites: "list[Suite]", output: Path | None, *, as_json: bool, quick: bool, workers: int | None
+    ) -> None:
+        from designer.benchmark.summary import load_now
+        from designer.cli.bench_sndlib import file_in
+
+        self.suites, self.as_json, self.quick, self.workers = suites, as_json, quick, workers
+        self.written = None if output is None else file_in(output, FILE)
+        self.load = load_now()
+        self.rows: list[BenchRow] = []
+
+    def work(self, time_limit_s: float | None, seed: int, solver: str | None) -> int:
+        from designer.benchmark.measure import RunOptions
+        from designer.benchmark.run import run_suites
+        from designer.cli.bench_report import bench_report
+        from designer.cli.console import render, write_error, write_json, write_out
+
+        self.options = RunOptions(time_limit_s, seed, solver)
+
+        def job(should_stop: "Callable[[], bool]") -> "list[BenchRow]":
+            return run_suites(
+                self.suites, self.options, workers=self.workers, report=self._take, should_stop=should_stop
+            )
+
+        self.rows, interrupted = run_interruptibly(job, "ending with the rows so far")
+        self._write()
+        if self.as_json:
+            write_json(self._document())
+        else:
+            write_out(render(*bench_report(self.rows)))
+        if self.written is not None:
+            write_error(f"results written to {self.written}")
+        code = INTERRUPTED if interrupted else exit_code(self.rows)
+        if code:
+            write_error(_WHY[code])
+        return code
+
+    def _take(self, row: "BenchRow", done: int, of: int) -> None:
+        from designer.cli.bench_report import row_line
+        from designer.cli.console import write_error
+
+        self.rows.append(row)
+        write_error(f"[{done}/{of}] {row_line(row)}")
+        self._write()  # each time: what is done outlives a crash
+
+    def _document(self) -> dict[str, object]:
+        from designer.benchmark.summary import document_of
+
+        return document_of(self.rows, self.options, quick=self.quick, workers=self.workers, load=self.load)
+
+    def _write(self) -> None:
+        from designer.cli.bench_sndlib import json_text
+        from designer.files import write_text_atomically
+
+        if self.written is not None:
+            write_text_atomically(self.written, json_text(self._document()))
+
+
+def exit_code(rows: "Sequence[BenchRow]") -> int:
+    """The contract's code for a run that was not interrupted; the gravest of its rows decides."""
+    from designer.benchmark import row as words
+
+    ends = [row.measured.status for row in rows]
+    if any(row.missed or row.measured.met is False for row in rows):
         return NOT_MET
-    if any(row.termination in ("error", "unbounded") for row in rows):
-        return FAILED
-    if any(row.cost is None and row.termination != "infeasible" for row in rows):
-        return NONE_FOUND
-    if any(row.termination not in ("optimal", "infeasible") for row in rows):
-        return GAP_LEFT
-    return INFEASIBLE if any(row.cost is None for row in rows) else 0
-
-
-def _file_in(folder: Path, suite: Suite) -> Path:
-    """The file for the results, in a folder that exists from then on.
-
-    Raises:
-        OutputError: the folder or the file cannot be written.
-    """
-    from designer.errors import OutputError
-    from designer.files import check_writable
-
-    try:
-        folder.mkdir(exist_ok=True)
-    except OSError as error:
-        raise OutputError(folder, error.strerror or str(error)) from error
-    path = folder / f"{suite}.json"
-    check_writable(path)
-    return path
-
-
-def _text(document: object) -> str:
-    import json
-
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def _document(suite: Suite, folder: Path, rows: "Sequence[FolderRow]") -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from designer.result import package_version
-
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "version": package_version(),
-        "suite": str(suite),
-        "folder": str(folder),
-        "rows": [
-            {
-                **asdict(row),
-                "bound": _finite(row.bound),
-                "gap": _finite(row.gap),
-                "verdict": row.verdict,
-                "contradicts": row.contradicts,
-            }
-            for row in rows
-        ],
-        "summary": _summary(rows),
-    }
-
-
-def _summary(rows: "Sequence[FolderRow]") -> dict[str, Any]:
-    verdicts = [row.verdict for row in rows]
-    return {
-        "problems": len(rows),
-        "proven": sum(row.termination in ("optimal", "infeasible") for row in rows),
-        "verdicts": {verdict: verdicts.count(verdict) for verdict in sorted(set(verdicts))},
-        "contradictions": sum(row.contradicts for row in rows),
-        "seconds": sum(row.seconds for row in rows),
-    }
-
-
-def _report(rows: "Sequence[FolderRow]") -> list[Any]:
-    from rich.text import Text
-
-    from designer.cli.console import printable, table
-    from designer.formulation.design_folder import SINGLE_LINK
-    from designer.report.words import percent
-
-    right = (2, 3, 4, 5, 7)
-    headings = ("instance", "survives", "cost", "bound", "gap", "known", "verdict", "time", "method", "solver")
-    result = table(*headings, right=right)
-    for row in rows:
-        unproven = "" if row.known is None or row.proven else "*"
-        result.add_row(
-            printable(row.instance),
-            "single link" if row.survivability == SINGLE_LINK else "none",
-            _number(row.cost),
-            _number(row.bound),
-            percent(row.gap, 2) if math.isfinite(row.gap) else "-",
-            _number(row.known) + unproven,
-            "contradicts" if row.contradicts else row.verdict,
-            f"{row.seconds:.1f} s",
-            row.method,
-            row.solver,
-        )
-    summary = _summary(rows)
-    counts = [f"{count} {verdict}" for verdict, count in summary["verdicts"].items()]
-    counts += [f"{summary['contradictions']} contradict the table"] if summary["contradictions"] else []
-    line = f"{summary['problems']} problems, {summary['proven']} proven: {', '.join(counts) or 'none solved'}"
-    marks = any(row.known is not None and not row.proven for row in rows)
-    legend = [Text("* the best known, not proven")] if marks else []
-    return [result, *legend, Text(f"{line}, {summary['seconds']:.1f} s")]
-
-
-def _number(value: float | None) -> str:
-    return f"{value:,.10g}" if value is not None and math.isfinite(value) else "-"
+    for status, code in ((words.FAILED, FAILED_ROWS), (words.REFUSED, BAD_INPUT), (words.NO_DESIGN, NONE_FOUND)):
+        if status in ends:
+            return code
+    weaker = any(
+        row.bound_verdict == words.WORSE or (row.known is None and row.measured.status == words.FEASIBLE)
+        for row in rows
+    )
+    if weaker:
+        return WEAKER
+    return NO_NETWORK if words.INFEASIBLE in ends else 0

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from designer.cli.bench import exit_code
+from designer.cli.bench_sndlib import exit_code
 from designer.formulation import design_folder
 from designer.formulation.design_folder import FolderRow
 from tests.cli.conftest import ROOT, Run, start
@@ -204,8 +204,9 @@ def test_folders_and_files_that_cannot_be_used_are_3(run: Run, folder: Callable[
 
 
 def test_what_is_not_there_is_a_usage_error(run: Run, tmp_path: Path) -> None:
-    assert run("bench", "tsplib", tmp_path).code == 2
     assert run("bench", "sndlib").code == 2
+    assert run("bench", "sndlib", tmp_path, "--quick").code == 2
+    assert run("bench", "sndlib", tmp_path, tmp_path).code == 2
     ran = run("bench", "sndlib", tmp_path, "--solver", "abacus")
     assert ran.code == 2
     assert "highs" in ran.err
