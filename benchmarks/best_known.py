@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from designer.benchmark import records, suites
+from designer.benchmark.measure import LIMIT_S
 from designer.benchmark.records import Record
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 INSTANCES = ROOT / "instances"
 MARKS = ("<!-- best known: begin -->", "<!-- best known: end -->")
-LIMIT_S = 600.0  # for an instance; without a limit, link placements are searched for seconds only
 
 
 def families() -> list[str]:

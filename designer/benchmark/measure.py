@@ -1,6 +1,5 @@
 """Runs one instance in this process: design, certificate, times, memory."""
 
-import math
 import sys
 import time
 from dataclasses import dataclass
@@ -18,11 +17,15 @@ MB = 1e6
 STATUS = Path("/proc/self/status")
 
 
+# Without a limit, link placements are searched for seconds only, and what is found depends on the machine.
+LIMIT_S = 600.0
+
+
 @dataclass(frozen=True)
 class RunOptions:
     """How an instance is searched: seconds for its search, seed, solver of link placements (None: the default)."""
 
-    time_limit_s: float | None = None
+    time_limit_s: float = LIMIT_S
     seed: int = 0
     solver: str | None = None
 
@@ -75,9 +78,8 @@ def _measured(instance: "Instance", options: RunOptions) -> Measured:
     from designer.search import Options, design
 
     times = _Times()
-    limit_s = math.inf if options.time_limit_s is None else options.time_limit_s
     search = Options(
-        limit_s, seed=options.seed, solver=options.solver, progress=times.progress, checking=times.checking
+        options.time_limit_s, seed=options.seed, solver=options.solver, progress=times.progress, checking=times.checking
     )
     found = design(instance, search)
     return _of(found, times, times.now_s())

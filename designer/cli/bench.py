@@ -62,8 +62,9 @@ def bench(
 ) -> None:
     """Design instances whose best designs are known, and compare: cost, bounds, times, memory, certificates.
 
-    A suite is a folder of instances; its best_known.json holds what is known of them. A time limit is for each search.
-    `sndlib DIR` takes a folder of network files in SNDlib's native format (*.txt), with known costs in optima.json.
+    A suite is a folder of instances; its best_known.json holds what is known of them. A time limit is for each search,
+    by default 600 s. `sndlib DIR` takes a folder of network files in SNDlib's native format (*.txt), with known costs in
+    optima.json; a time limit is for each problem.
 
     Exit codes: 0 all as known or better and certified, 1 an instance failed, 3 bad input, 4 proven infeasible where
     nothing is known, 5 a limit left a bound below the recorded one, 6 a limit was hit and no design found, 7 a
@@ -102,12 +103,13 @@ class _Run:
         self.rows: list[BenchRow] = []
 
     def work(self, time_limit_s: float | None, seed: int, solver: str | None) -> int:
-        from designer.benchmark.measure import RunOptions
+        from designer.benchmark.measure import LIMIT_S, RunOptions
         from designer.benchmark.run import run_suites
         from designer.cli.bench_report import bench_report
         from designer.cli.console import render, write_error, write_json, write_out
 
-        self.options = RunOptions(time_limit_s, seed, solver)
+        limit_s = LIMIT_S if time_limit_s is None else time_limit_s
+        self.options = RunOptions(limit_s, seed, solver)
 
         def job(should_stop: "Callable[[], bool]") -> "list[BenchRow]":
             return run_suites(
