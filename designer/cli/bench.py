@@ -63,8 +63,8 @@ def bench(
     """Design instances whose best designs are known, and compare: cost, bounds, times, memory, certificates.
 
     A suite is a folder of instances; its best_known.json holds what is known of them. A time limit is for each search,
-    by default 600 s. `sndlib DIR` takes a folder of network files in SNDlib's native format (*.txt), with known costs in
-    optima.json; a time limit is for each problem.
+    by default 600 s. `sndlib DIR` takes a folder of network files in SNDlib's native format (*.txt), with known costs
+    in optima.json; a time limit is for each problem.
 
     Exit codes: 0 all as known or better and certified, 1 an instance failed, 3 bad input, 4 proven infeasible where
     nothing is known, 5 a limit left a bound below the recorded one, 6 a limit was hit and no design found, 7 a
