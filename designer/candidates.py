@@ -27,7 +27,7 @@ from designer.formulation.mesh import MeshSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
 from designer.formulation.step_budget import required
-from designer.instance.instance import Instance
+from designer.instance.instance import DirectDemand, Instance
 from designer.layout.floor import Places
 from designer.workload.traffic import Traffic
 
@@ -38,6 +38,7 @@ CLOS_WORDS = "Clos networks of one switch model and mode per tier"
 MESH_GPUS = 4096  # up to here meshes are tried without being asked: the certificate of each takes a second at most
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
 BESIDE_S = 5.0  # how long, where the user sets no limit
+LISTED_S = 30.0  # how long listed families propose, where the user sets no limit
 EXISTING_S = 30.0  # the same where switches are there already
 ALONE_S = 60.0  # the same where it is all there is
 OPEN = "open"  # the certificate does not decide whether some cheaper network carries enough
@@ -91,7 +92,7 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
 
     Link placement alone where servers differ; beside others where switches are there already or the cluster is small
     and the search section pins no part of a Clos. Grids where NICs have two ports; meshes up to some thousand GPUs,
-    where nothing is pinned.
+    where nothing is pinned; neither where `any` is demanded outright.
 
     Raises:
         FamilyError: networks of servers that are all alike are asked for, and they differ.
@@ -110,7 +111,9 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
         return (PLACEMENT,)
     pinned = search.leaf.down is not None or search.leaf.up is not None or search.max_tiers < 3
     shaped = [CLOS]
-    if not cluster.existing and not cluster.management_ports:
+    # `any` on networks that are no Clos is judged by large programs, and seldom met: asked for only.
+    stated = any(isinstance(item, DirectDemand) and item.demand == "any" for item in instance.workload)
+    if not cluster.existing and not cluster.management_ports and not stated:
         shaped += [GRID] if any(mode.ports == 2 for mode in cluster.nic.modes) else []
         shaped += [MESH] if cluster.gpus <= MESH_GPUS and not pinned else []
     if inapplicable(instance, traffic) is not None:
@@ -267,6 +270,8 @@ def listed_candidate(
     leaves that open, the bound stays at what that network costs.
     """
     began, judge = time.monotonic(), Judge()
+    if math.isinf(limits.time_limit_s):
+        limits = replace(limits, time_limit_s=LISTED_S)
     search = family.search(instance, traffic, pricing, media)
     open_bound = math.inf
 

@@ -52,8 +52,15 @@ class TooLargeError(Exception):
     """The class program would have more columns than is reasonable."""
 
 
-def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints, *, colours: bool = False) -> ClassFlow:
-    """Solves the class program for the given classes of nodes and arcs.
+def class_flow(
+    problem: FlowProblem,
+    node_class: Ints,
+    arc_class: Ints,
+    *,
+    colours: bool = False,
+    most_columns: int = MAX_COLUMNS,
+) -> ClassFlow:
+    """Solves the class program for the given classes of nodes and arcs, of at most so many columns.
 
     With the orbits of `symmetry.SymmetryFinder` the value is exact; with colours it is an upper bound.
 
@@ -71,7 +78,7 @@ def class_flow(problem: FlowProblem, node_class: Ints, arc_class: Ints, *, colou
     for source, size in zip(sources[first].tolist(), sizes.tolist(), strict=True):
         part = _seen(problem, refiner, arc_class, source, size)
         columns += len(part.tail)
-        if columns > MAX_COLUMNS:
+        if columns > most_columns:
             raise TooLargeError
         parts.append(part)
     capacity = weigh(arc_class, problem.arc_capacity, int(arc_class.max(initial=-1)) + 1)
@@ -146,13 +153,13 @@ def _solve(parts: list[_Part], capacity: Floats) -> tuple[float, Floats]:
     return throughput.solution_value(), loads
 
 
-def exact_throughput(problem: FlowProblem, orbits: Orbits) -> ClassFlow:
+def exact_throughput(problem: FlowProblem, orbits: Orbits, most_columns: int = MAX_COLUMNS) -> ClassFlow:
     """The throughput of the problem, exact: see the head of this module.
 
     Raises:
         TooLargeError: too few symmetries for the problem's size.
     """
-    return class_flow(problem, orbits.node, orbits.arc)
+    return class_flow(problem, orbits.node, orbits.arc, most_columns=most_columns)
 
 
 def upper_bound(problem: FlowProblem) -> float:

@@ -26,7 +26,7 @@ from designer.certify.demand import (
     step_groups,
 )
 from designer.certify.ecmp import ecmp_throughput
-from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
+from designer.certify.flow import MAX_COLUMNS, TooLargeError, exact_throughput, upper_bound
 from designer.certify.hose import clos_hose
 from designer.certify.network import unit_problems
 from designer.certify.oblivious import oblivious_routing
@@ -42,6 +42,7 @@ from designer.workload.traffic import Phase, Step, Traffic
 POLICIES = ("single-relay", "spread")
 TOGETHER = "jobs at once"
 TIGHT = 1e-12
+HOSE_COLUMNS = 6000  # of the programs that bound `any`, which are many: large ones take minutes
 SMALL_GRID = 256  # nodes up to which damaged grids are solved exactly
 MAX_COMBINATIONS = 1024
 MAX_EVEN_NODES = 64
@@ -66,17 +67,17 @@ class Judge:
     known: dict[str, Bounds] = field(default_factory=dict[str, Bounds])
     tick: Callable[[], None] | None = None
 
-    def flow(self, problem: FlowProblem) -> Bounds:
-        """Bounds of a problem with groups as all-to-all and pairs."""
-        name = digest(problem)
+    def flow(self, problem: FlowProblem, most_columns: int = MAX_COLUMNS) -> Bounds:
+        """Bounds of a problem with groups as all-to-all and pairs; its program has at most so many columns."""
+        name = digest(problem) if most_columns == MAX_COLUMNS else f"{most_columns} {digest(problem)}"
         if name not in self.known:
             if self.tick:
                 self.tick()
-            self.known[name] = self._flow(problem)
+            self.known[name] = self._flow(problem, most_columns)
         return self.known[name]
 
     @staticmethod
-    def _flow(problem: FlowProblem) -> Bounds:
+    def _flow(problem: FlowProblem, most_columns: int) -> Bounds:
         if not len(problem.sources):
             return Bounds(problem.most, problem.most, problem.most, "endpoint links")
         if len(problem.sources) * len(problem.tail) <= MAX_PLAIN_ECMP:
@@ -93,7 +94,7 @@ class Judge:
         orbits = SymmetryFinder(problem).find()
         ecmp = ecmp_throughput(problem, orbits)
         try:
-            exact = exact_throughput(problem, orbits)
+            exact = exact_throughput(problem, orbits, most_columns)
         except TooLargeError:
             return _loose(problem, max(ecmp or 0.0, 0.0 if grid is None else grid.crossing), ecmp)
         return Bounds(float(exact.checked), float(max(exact.value, exact.checked)), ecmp, "symmetric flow")
@@ -121,12 +122,12 @@ class Judge:
         # Where endpoints are parts of their switches, only links between switches carry both legs.
         legs = _two_legs(problem)
         merged = bool(problem.relays[problem.sources].all()) and legs > 0
-        both = self.flow(replace(problem, most=problem.most / legs) if merged else problem)
+        both = self.flow(replace(problem, most=problem.most / legs) if merged else problem, HOSE_COLUMNS)
         upper = min(both.upper, problem.most)
         ecmp = None if both.ecmp is None else min(both.ecmp, problem.most)
         fixed = tuple(hub for hub in problem.hubs if not hub.hose_rate)
         for pairs in _permutations(problem):
-            one = self.flow(replace(problem, hubs=fixed, pairs=(*problem.pairs, *pairs)))
+            one = self.flow(replace(problem, hubs=fixed, pairs=(*problem.pairs, *pairs)), HOSE_COLUMNS)
             upper = min(upper, one.upper)
             ecmp = None if ecmp is None or one.ecmp is None else min(ecmp, one.ecmp)
         lower, how = both.lower * legs, "two legs of an all-to-all"
