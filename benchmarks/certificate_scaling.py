@@ -95,17 +95,17 @@ def work(pods: int, task: str) -> dict[str, object]:
     traffic = Traffic(gpus, 1, 1, (phase,))
 
     def intact() -> str:
-        (result,) = certify_phases(fabric, traffic, requirements, Judge(), GBPS, 0.0)
+        (result,) = certify_phases(fabric, traffic, requirements, Judge(), 0.0)
         return f"{result.interval.lower:.6f} to {result.interval.upper:.6f}"
 
     def one_link() -> str:
         link = int((fabric.nodes.kind[fabric.links.a] == LEAF).nonzero()[0][0])
         view = FabricView(fabric, Failure(links=(link,)), FabricView(fabric))
-        bounds = phase_bounds(Judge(), view, traffic, phase, GBPS, 0.0, requirements.detour)
+        bounds = phase_bounds(Judge(), view, traffic, phase, 0.0, requirements.detour)
         return f"{bounds.lower:.6f} to {bounds.upper:.6f}"
 
     def failures(*, pairs: bool) -> str:
-        study = FailureStudy(fabric, traffic, requirements, GBPS, 0.0, Judge())
+        study = FailureStudy(fabric, traffic, requirements, 0.0, Judge())
         results = certify_failures(study, pairs=pairs)
         stands_for = sum(result.stands_for for result in results)
         return f"{len(results)} classes for {stands_for:,} failures, worst {results[0].lower:.6f}"

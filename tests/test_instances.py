@@ -33,7 +33,6 @@ LEFT_OUT = (
     "16384-dense-1x400",
     "16384-dense-2x200",
     "16384-moe-2x200",
-    "llama3-405b-16384",
     "llama3-405b-16384-long",
     "pods-24576",
 )
@@ -82,19 +81,14 @@ def test_the_table_in_the_readme_is_that_of_the_records(family: str) -> None:
 
 
 @pytest.mark.parametrize("family", families())
-def test_records_say_the_same_things_and_what_is_proven_has_its_cost_as_bound(family: str) -> None:
+def test_records_are_proven_and_say_the_same_things(family: str) -> None:
     records = read_records(family)
     first = next(iter(records.values()))
     for name, record in records.items():
         assert record.keys() == first.keys(), name
         assert record["counts"].keys() == first["counts"].keys(), name
-        assert (record["status"] == "optimal") == (record["cost_usd"] == record["lower_bound_usd"]), name
-        assert 0 < record["lower_bound_usd"] <= record["cost_usd"], name
-
-
-@pytest.mark.parametrize("family", [family for family in families() if family != "nvl72"])
-def test_all_but_a_network_of_nvl72_are_proven(family: str) -> None:
-    assert {record["status"] for record in read_records(family).values()} == {"optimal"}
+        assert record["status"] == "optimal", name
+        assert record["cost_usd"] == record["lower_bound_usd"] > 0, name
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)
