@@ -166,7 +166,7 @@ def test_the_instance_is_not_overwritten(run: Run, write: Write) -> None:
     ("arguments", "expected"),
     [
         (["--solver", "gurobi"], "cp-sat"),
-        (["--families", "mesh"], "clos"),
+        (["--families", "torus"], "clos"),
         (["--time-limit", "nan"], "seconds"),
         (["--time-limit", "-1"], "seconds"),
         (["--gap", "1"], "below 1"),
