@@ -145,7 +145,7 @@ class _Placing:
         """The rack of each switch, counted among those of switches; each holds at most `slots`."""
         if self.floor.racks == self.floor.first_switch_rack + 1:
             return np.zeros(len(self.tier), dtype=np.int64)
-        beginnings = [self._leaf_costs()]
+        beginnings = [self._host_costs[self.tier == LEAF]]
         if len(self.pairs.count):
             beginnings.append(beginnings[0] + self._uplink_costs(beginnings[0]))
         found = [self._improved(costs, slots) for costs in beginnings]
@@ -154,7 +154,7 @@ class _Placing:
     def _improved(self, costs: Costs, slots: int) -> tuple[int, Column]:
         """Weighted cost and racks, beginning with leaves assigned by these costs."""
         rack = np.full(len(self.tier), -1, dtype=np.int64)
-        rack[self.tier == LEAF] = assign(costs, np.full(costs.shape[1], slots, dtype=np.int64))
+        rack[self.tier == LEAF] = assign(costs, slots - np.zeros(costs.shape[1], dtype=np.int64))
         tiers = [tier for tier in (LEAF, SPINE, CORE) if (self.tier == tier).any()]
         for tier in tiers[1:]:
             rack = self._placed(tier, rack, slots)
@@ -170,26 +170,31 @@ class _Placing:
                 break
         return best, rack
 
-    def _leaf_costs(self) -> Costs:
-        """What the links to hosts of each leaf cost from each rack."""
-        leaves = np.flatnonzero(self.tier == LEAF)
-        costs = np.zeros((len(leaves), self.floor.racks - self.floor.first_switch_rack), dtype=np.int64)
-        self._add(costs, self.hosts, np.arange(len(self.tier)), self.hosts_rack)
+    @cached_property
+    def _host_costs(self) -> Costs:
+        """(switches, racks): what the links to hosts of each switch cost from each rack."""
+        racks = self.floor.racks - self.floor.first_switch_rack
+        costs = np.zeros((len(self.tier), racks), dtype=np.int64)
+        for kind, table in enumerate(self.prices):
+            part = self.hosts.of(self.hosts.kind == kind)
+            for rack in range(racks if len(part.count) else 0):
+                weights = part.count * table[part.other, rack]
+                costs[:, rack] += np.rint(np.bincount(part.switch, weights, len(self.tier))).astype(np.int64)
         return costs
 
     def _uplink_costs(self, hosts: Costs) -> Costs:
         """What all other links of each leaf cost from each rack, if their other ends were in the one best rack."""
-        leaves = len(hosts)
-        both = [_Ends(self.pairs.kind, *ends, self.pairs.count) for ends in _directions(self.pairs)]
-        best: Costs | None = None
-        for target in range(hosts.shape[1]):
-            costs = np.zeros_like(hosts)
-            at = np.full(len(self.tier), self.floor.first_switch_rack + target)
-            for ends in both:
-                self._add(costs, ends.of(ends.switch < leaves), np.arange(len(self.tier)), at)
-            if best is None or (hosts + costs).min(axis=1).sum() < (hosts + best).min(axis=1).sum():
-                best = costs
-        return hosts if best is None else best
+        shape = len(self.tier), len(self.prices)
+        place = [end * shape[1] + self.pairs.kind for end in (self.pairs.switch, self.pairs.other)]
+        links = np.bincount(np.concatenate(place), np.tile(self.pairs.count, 2), shape[0] * shape[1]).reshape(shape)
+        of_leaf = links[self.tier == LEAF]
+
+        def costs(target: int) -> Costs:
+            prices = np.stack([table[self.floor.first_switch_rack + target] for table in self.prices])
+            return np.rint(of_leaf @ prices.astype(np.float64)).astype(np.int64)  # exact, as below
+
+        best = min(range(hosts.shape[1]), key=lambda target: int((hosts + costs(target)).min(axis=1).sum()))
+        return costs(best)
 
     def total(self, rack: Column) -> int:
         """Weighted cost of all links."""
@@ -210,40 +215,27 @@ class _Placing:
 
     def _placed(self, tier: int, rack: Column, slots: int) -> Column:
         """The racks with those of a tier assigned anew, given where hosts and all other placed switches stand."""
-        mine = np.flatnonzero(self.tier == tier)
-        columns = self.floor.racks - self.floor.first_switch_rack
-        costs = np.zeros((len(mine), columns), dtype=np.int64)
-        number = np.full(len(rack), -1, dtype=np.int64)
-        number[mine] = np.arange(len(mine))
-        self._add(costs, self.hosts.of(number[self.hosts.switch] >= 0), number, self.hosts_rack)
-        placed_at = self.floor.first_switch_rack + rack
-        for direction in _directions(self.pairs):
-            ends = _Ends(self.pairs.kind, *direction, self.pairs.count)
-            known = (number[ends.switch] >= 0) & (rack[ends.other] >= 0)
-            self._add(costs, ends.of(known), number, placed_at)
-        others = rack[(self.tier != tier) & (rack >= 0)]
+        mine = self.tier == tier
+        costs = self._host_costs[mine] + self._pair_costs(rack, mine)
+        others = rack[~mine & (rack >= 0)]
         result = rack.copy()
-        result[mine] = assign(costs, slots - np.bincount(others, minlength=columns))
+        result[mine] = assign(costs, slots - np.bincount(others, minlength=costs.shape[1]))
         return result
 
-    @cached_property
-    def hosts_rack(self) -> Column:
-        """Racks by their own number, as hosts name them."""
-        return np.arange(self.floor.racks)
-
-    def _add(self, costs: Costs, ends: _Ends, number: Column, rack: Column) -> None:
-        """Adds to the costs of each switch in each rack what these links cost."""
-        for kind, table in enumerate(self.prices):
-            part = ends.of(ends.kind == kind)
-            of, at = number[part.switch], rack[part.other]
-            for column in range(costs.shape[1]):
-                weights = part.count * table[at, column]
-                costs[:, column] += np.rint(np.bincount(of, weights=weights, minlength=len(costs))).astype(np.int64)
-
-
-def _directions(ends: _Ends) -> tuple[tuple[Column, Column], tuple[Column, Column]]:
-    """Both ends of links between switches, either first."""
-    return (ends.switch, ends.other), (ends.other, ends.switch)
+    def _pair_costs(self, rack: Column, chosen: NDArray[np.bool_]) -> Costs:
+        """What the links of some switches to others cost from each rack, to those of the others that have a place."""
+        racks = self.floor.racks - self.floor.first_switch_rack
+        number = np.where(chosen, np.cumsum(chosen) - 1, -1)
+        costs = np.zeros((int(chosen.sum()), racks))
+        for switch, other in ((self.pairs.switch, self.pairs.other), (self.pairs.other, self.pairs.switch)):
+            known = (number[switch] >= 0) & (rack[other] >= 0)
+            for kind, table in enumerate(self.prices):
+                part = known & (self.pairs.kind == kind)
+                place = number[switch[part]] * racks + rack[other[part]]
+                links = np.bincount(place, self.pairs.count[part], costs.size).reshape(costs.shape)
+                # Exact, as all sums of whole numbers below 2^53 are.
+                costs += links @ table[self.floor.first_switch_rack :].astype(np.float64)
+        return np.rint(costs).astype(np.int64)
 
 
 def _counted(kind: Column, switch: Column, other: Column) -> _Ends:

@@ -17,13 +17,16 @@ from designer.catalog.components import Catalog
 from designer.catalog.media import LinkMedium, link_media
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.fabric.build import leaf_places
+from designer.fabric.fabric import Column
 from designer.fabric.shape import ClassTally, ClosShape
 from designer.instance.instance import Cluster, Instance
 from designer.instance.schema import CablingSection, LayoutSection
 from designer.layout.floor import Floor, Metres, length_classes, make_floor, rows_of, server_racks
 from designer.layout.sockets import Socket
+from designer.workload.cuts import Layout
 
 Cents = NDArray[np.float64]
+MOST_KEPT = 1 << 18  # numbers kept in memory of one kind of leaves; more are computed again
 HOST, LEAF_SPINE, SPINE_CORE = 0.5, 1.0, 2.0  # in place of lengths
 SINGLE, SEVERAL = "single", "several"
 NO_CABLE_CENTS = 1e10  # of a link that no cable of the catalog can be: more than any network saves
@@ -96,14 +99,19 @@ class LeastPricing(Pricing):
 
     catalog: Catalog
     empty: "EmptyFloor"
-    known: dict[object, tuple[Cents, ...]] = field(default_factory=dict[object, tuple[Cents, ...]])
+    sums: dict[object, float] = field(default_factory=dict[object, float])
+    kept: dict[object, tuple[Cents, ...]] = field(default_factory=dict[object, tuple[Cents, ...]])
+    tables: dict[object, Cents] = field(default_factory=dict[object, Cents])
 
     def host_cents(self, shape: ClosShape, tally: ClassTally, medium: LinkMedium) -> int:
         """Objective of the links to hosts, rounded down to whole cents."""
         del tally  # every leaf is looked at by itself
+        question = _question(shape)
+        if question not in self.sums:
+            self.sums[question] = sum(float(cents.min(axis=1).sum()) for cents in self.leaf_cents(shape))
         management = shape.hosts.management_ports * shape.fabrics
-        leaves = shape.hosts.planes * sum(float(cents.min(axis=1).sum()) for cents in self.leaf_cents(shape))
-        return math.floor(leaves) + (self.class_cents(ClassTally(links=management), medium) if management else 0)
+        leaves = math.floor(shape.hosts.planes * self.sums[question])
+        return leaves + (self.class_cents(ClassTally(links=management), medium) if management else 0)
 
     def leaf_cents(self, shape: ClosShape) -> tuple[Cents, ...]:
         """For each set of rails (leaves, places): what a leaf's links to GPUs cost at least from each place.
@@ -111,27 +119,52 @@ class LeastPricing(Pricing):
         Places are rows, or where switches have a row of their own the racks of one. Leaves with the same GPUs by rack
         may be in any order.
         """
-        hosts, mode = shape.hosts, shape.leaf.down_mode
-        lower = hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode)
-        upper = shape.leaf.switch.cage, mode.ports_per_cage
-        question = shape.layout, shape.down, lower, upper, hosts.gbps
-        if question not in self.known:
-            lengths_m, length = np.unique(length_classes(self.empty.ways_m), return_inverse=True)
-            found = [least_cents(self.catalog, self, lower, upper, hosts.gbps, each) for each in lengths_m.tolist()]
-            table = np.minimum(found, NO_CABLE_CENTS)[length].reshape(self.empty.ways_m.shape)
-            self.known[question] = tuple(self._set_cents(shape, part, table) for part in range(shape.rail_sets))
-        return self.known[question]
+        question = _question(shape)
+        if question in self.kept:
+            return self.kept[question]
+        table = self._table(*question[2:])
+        found: dict[bytes, Cents] = {}  # sets of rails whose GPUs lie alike cost alike
+        sets: list[Cents] = []
+        for part in range(shape.rail_sets):
+            links = self._links_by_rack(shape, part)
+            key = links.tobytes()
+            if key not in found:
+                found[key] = _leaf_cents(links, table)
+            sets.append(found[key])
+        if sum(cents.size for cents in found.values()) <= MOST_KEPT:
+            self.kept[question] = tuple(sets)
+        return tuple(sets)
 
-    def _set_cents(self, shape: ClosShape, rail_set: int, table: Cents) -> Cents:
-        floor = self.empty.floor
+    def _table(self, lower: Socket, upper: Socket, gbps: int) -> Cents:
+        """(racks of servers, places): what a link costs at least."""
+        question = lower, upper, gbps
+        if question not in self.tables:
+            lengths_m, length = self.empty.way_lengths
+            found = [least_cents(self.catalog, self, lower, upper, gbps, each) for each in lengths_m]
+            self.tables[question] = np.minimum(found, NO_CABLE_CENTS)[length]
+        return self.tables[question]
+
+    def _links_by_rack(self, shape: ClosShape, rail_set: int) -> Column:
+        """Leaf, rack, and how many links go from one to the other, as columns."""
+        racks = self.empty.floor.first_switch_rack
         gpu, leaf, _ = leaf_places(shape, rail_set)
-        pairs, count = np.unique(leaf * floor.racks + floor.rack_of_gpu[gpu], return_counts=True)
-        leaf, rack = np.divmod(pairs, floor.racks)
-        leaves = int(leaf[-1]) + 1
-        result = np.zeros((leaves, table.shape[1]))
-        for place in range(table.shape[1]):
-            result[:, place] = np.bincount(leaf, weights=count * table[rack, place], minlength=leaves)
-        return result
+        pairs, count = np.unique(leaf * racks + self.empty.floor.rack_of_gpu[gpu], return_counts=True)
+        return np.stack([pairs // racks, pairs % racks, count])
+
+
+def _question(shape: ClosShape) -> tuple[Layout, int, Socket, Socket, int]:
+    """What prices of links to hosts depend on."""
+    hosts, leaf = shape.hosts, shape.leaf
+    lower = hosts.nic.cage, hosts.nic.ports_per_cage(hosts.nic_mode)
+    return shape.layout, shape.down, lower, (leaf.switch.cage, leaf.down_mode.ports_per_cage), hosts.gbps
+
+
+def _leaf_cents(links: Column, table: Cents) -> Cents:
+    leaf, rack, count = links
+    result = np.zeros((int(leaf[-1]) + 1, table.shape[1]))
+    for place in range(table.shape[1]):
+        result[:, place] = np.bincount(leaf, weights=count * table[rack, place], minlength=len(result))
+    return result
 
 
 @dataclass(frozen=True)
@@ -165,6 +198,12 @@ class EmptyFloor:
         floor = self.floor
         racks, switches = np.arange(floor.first_switch_rack), np.arange(floor.first_switch_rack, floor.racks)
         return floor.need_m(racks[:, None], switches[None, :])
+
+    @cached_property
+    def way_lengths(self) -> tuple[list[float], Column]:
+        """The different lengths of cables over `ways_m`, and which of them each way takes."""
+        lengths_m, length = np.unique(length_classes(self.ways_m), return_inverse=True)
+        return lengths_m.tolist(), length.reshape(self.ways_m.shape)
 
     @property
     def between_m(self) -> float:
