@@ -4,13 +4,12 @@
 
 Fabrics are three-tier Clos networks, drawn plainly: pods of 32 leaves with 32 endpoints each under 32 spines, every
 spine with 32 uplinks into its group of 32 cores; traffic is all-to-all. Every point is a process of its own on at most
-two cores. Prints a table, writes benchmarks/results/certificate_scaling.json and the table of benchmarks/README.md.
+two cores. Prints a table and writes benchmarks/results/certificate_scaling.json, from which `pages.py` makes its table.
 Ends with 1 when a value is not the known one.
 """
 
 import argparse
 import json
-import math
 import os
 import platform
 import resource
@@ -23,14 +22,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from best_known import ROOT, version
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from benchmarks.best_known import version  # noqa: E402
+from benchmarks.picture import slope  # noqa: E402
 
 if TYPE_CHECKING:
     from designer.fabric.fabric import Fabric
 
 RESULT = Path(__file__).parent / "results" / "certificate_scaling.json"
-README = Path(__file__).parent / "README.md"
-MARKS = ("<!-- certificate scaling: begin -->", "<!-- certificate scaling: end -->")
 CORES = 2
 WIDTH = 32  # leaves of a pod, endpoints of a leaf, spines of a pod, uplinks of a spine
 GBPS = 400
@@ -138,16 +139,6 @@ def measure(pods: int, task: str, limit_s: float) -> Point:
     return Point(pods * WIDTH**2, task, load=load, **json.loads(done.stdout))
 
 
-def exponent(points: list[Point]) -> float | None:
-    """Slope of log seconds over log endpoints by least squares: 1 is linear growth."""
-    pairs = [(math.log(point.endpoints), math.log(point.seconds)) for point in points if point.seconds]
-    if len(pairs) < 2:
-        return None
-    mean_x, mean_y = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
-    across = sum((x - mean_x) ** 2 for x, _ in pairs)
-    return sum((x - mean_x) * (y - mean_y) for x, y in pairs) / across
-
-
 def table(points: list[Point]) -> str:
     """Seconds of each task by endpoints, with peak memory and the fitted exponents, as Markdown."""
     tasks = list(LIMITS_S)
@@ -162,7 +153,10 @@ def table(points: list[Point]) -> str:
         peak_mb = max(point.peak_mb or 0.0 for point in row)
         load = max(point.load for point in row)
         lines.append(f"| {endpoints:,} | {' | '.join(seconds)} | {peak_mb:,.0f} | {load:.1f} |")
-    slopes = [exponent([point for point in points if point.task == task]) for task in tasks]
+    slopes = [
+        slope((point.endpoints, point.seconds) for point in points if point.task == task and point.seconds)
+        for task in tasks
+    ]
     fitted = " | ".join("" if slope is None else f"{slope:.2f}" for slope in slopes)
     lines.append(f"| exponent | {fitted} | | |")
     lines.append(f"| limit at 131,072 | {' | '.join(f'{LIMITS_S[task]:g}' for task in tasks)} | {LIMIT_MB:,.0f} | |")
@@ -170,22 +164,17 @@ def table(points: list[Point]) -> str:
 
 
 def write(points: list[Point]) -> None:
-    """Writes the result file and the table of the README."""
+    """Writes the result file."""
     document = {
         "version": version(),
         "date": datetime.now(UTC).date().isoformat(),
         "cores": CORES,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
-        "exponents": {task: exponent([point for point in points if point.task == task]) for task in LIMITS_S},
         "points": [{**asdict(point), "met": point.met} for point in points],
     }
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(MARKS[0])
-    _, after = rest.split(MARKS[1])
-    README.write_text(f"{before}{MARKS[0]}\n\n{table(points)}\n\n{MARKS[1]}{after}", encoding="utf-8")
 
 
 def as_known(point: Point) -> bool:
