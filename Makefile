@@ -3,7 +3,8 @@
 #     make demo     designs the network of the demo instance
 #     make test     runs the tests
 #     make lint     checks style and types
-#     make bench    runs the benchmarks (benchmarks/README.md)
+#     make bench    runs the benchmarks and makes their tables and pictures anew (benchmarks/README.md)
+#     make bench-quick  runs the instances that are done in seconds
 #     make clean    removes what the other targets made
 
 PYTHON ?= python3
@@ -11,7 +12,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench bench-quick clean
 
 demo: $(VENV)/.ready
 	@$(BIN)/designer design instances/demo/gpt3-175b-1024.yaml
@@ -24,9 +25,17 @@ lint: $(VENV)/.ready-dev
 	$(BIN)/ruff format --check
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-bench: $(VENV)/.ready
+bench: $(VENV)/.ready-dev
+	$(BIN)/designer bench -o benchmarks/results > /dev/null
+	$(BIN)/python benchmarks/reproduction.py
+	$(BIN)/python benchmarks/comparisons.py
 	$(BIN)/python benchmarks/design_scaling.py
-	$(BIN)/python benchmarks/certificate_scaling.py --pairs-most 32768
+	$(BIN)/python benchmarks/certificate_scaling.py
+	$(BIN)/python benchmarks/export_scaling.py
+	$(BIN)/python benchmarks/pages.py
+
+bench-quick: $(VENV)/.ready
+	@$(BIN)/designer bench --quick
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .ruff_cache .hypothesis
