@@ -37,6 +37,8 @@ from designer.formulation.step_budget import StepBudget, WithinBudget, carried_b
 from designer.formulation.switch_rates import RoutingError
 from designer.formulation.training_cost import clos_trade
 from designer.instance.instance import Instance
+from designer.layout.fitting import any_network_on_floor, on_floor, templates_on_floor
+from designer.layout.shortest import with_typical_lengths
 from designer.result import Design, FamilyResult, Provenance
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
@@ -74,7 +76,8 @@ class _StoppedError(Exception):
 
 def templates(instance: Instance) -> list[TemplateDesign]:
     """The known topologies on the instance's catalog, each in its cheapest variant that meets it, else its cheapest."""
-    return best_templates(instance, derive_traffic(instance), Pricing(instance.objective, instance.energy))
+    instance, pricing = with_typical_lengths(instance), Pricing(instance.objective, instance.energy)
+    return templates_on_floor(instance, pricing, best_templates(instance, derive_traffic(instance), pricing))
 
 
 def design(instance: Instance, options: Options | None = None) -> Design:
@@ -91,7 +94,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     """
     options = options or Options()
     started = time.monotonic()
-    pricing = Pricing(instance.objective, instance.energy)
+    instance, pricing = with_typical_lengths(instance), Pricing(instance.objective, instance.energy)
     media = MediaFinder(instance.catalog)
     least_cents: float | None = None
     if instance.objective == COST_OF_TRAINING and not instance.requirements.throughput:
@@ -101,6 +104,8 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     traffic = derive_traffic(instance)
     known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
     found = _candidates(instance, traffic, pricing, media, known, options, started)
+    if instance.layout is not None:
+        found, known = on_floor(instance, traffic, pricing, found, known, _limits(options, started))
     offers = sorted((item for item in found if item.drawn is not None), key=lambda item: item.cost_cents)
     if not offers:
         ended = next((item.termination for item in found if item.termination != "infeasible"), None)
@@ -114,7 +119,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
             raise NoDesignError(f"no design found {what.get(ended, ended)}")
         families = families_of(instance, options.families, traffic)
         raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
-    any_cents = any_network_bound(instance, traffic, pricing, media).cents
+    any_cents = any_network_on_floor(instance, traffic, pricing, media)
     results = [_design(instance, traffic, item, found, any_cents, known, options, started) for item in offers]
     return _with_training(_first_to_hold(results, options), least_cents)
 
@@ -187,17 +192,21 @@ def _candidates(
         if family.name not in families or options.should_stop():
             continue
         below = min((item.cost_cents for item in found), default=math.inf)
-        left = max(0.0, options.time_limit_s - (time.monotonic() - started))
-        limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
+        limits = _limits(options, started)
         found.append(listed_candidate(family, instance, traffic, pricing, media, below, limits, report))
     if PLACEMENT in families and not options.should_stop():
         below = min((item.cost_cents for item in found), default=math.inf)
         any_cents = any_network_bound(instance, traffic, pricing, media).cents or 0
         if any_cents < below:  # else what was found is optimal among all networks
-            left = max(0.0, options.time_limit_s - (time.monotonic() - started))
-            limits = Limits(left, options.gap, options.threads, options.seed, options.should_stop)
+            limits = _limits(options, started)
             found.append(placement_candidate(instance, traffic, pricing, media, below, limits, report, options.solver))
     return found
+
+
+def _limits(options: Options, started: float) -> Limits:
+    """What is left of the limits."""
+    left_s = max(0.0, options.time_limit_s - (time.monotonic() - started))
+    return Limits(left_s, options.gap, options.threads, options.seed, options.should_stop)
 
 
 def _any_network(instance: Instance, families: tuple[str, ...]) -> bool:

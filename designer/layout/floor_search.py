@@ -25,6 +25,7 @@ from designer.layout.shortest import NO_CABLE_CENTS, SEVERAL, SINGLE, Cents, Lea
 from designer.layout.slots import slots_of
 from designer.workload.traffic import Traffic
 
+MOST_SORTED = 1 << 18  # leaves times places; beyond, the leaves that gain most from being near are not sought
 MOST_NEAR = 3  # places on either side that are looked at as being near
 
 
@@ -152,7 +153,10 @@ def _apart_cents(hosts: Cents, prices: tuple[float, ...], room: float) -> float:
             from_there = np.minimum(from_there, padded[:, shift : shift + places])
         gain = np.minimum(from_there + prices[0] - own[:, None] - prices[near + 1], 0.0)
         taken = (2 * near + 1) * room
-        if taken < leaves:
+        if taken < leaves and hosts.size <= MOST_SORTED:
             gain = np.partition(gain, int(taken), axis=0)[: int(taken)]
-        best = max(best, further + float(gain.sum(axis=0).min()))
+        saved = gain.sum(axis=0)
+        if taken < leaves:
+            saved = np.maximum(saved, taken * gain.min(axis=0))
+        best = max(best, further + float(saved.min()))
     return best

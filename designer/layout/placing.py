@@ -26,6 +26,8 @@ from designer.layout.slots import switches_per_rack
 from designer.layout.sockets import sockets_of
 
 MOST_ROUNDS = 6
+WORTH = 1e-4  # improvement of a round below which there is no other
+MOST_TARGETS = 32
 CENT = 1000  # weight of a cent
 DECIMETRES = 10  # weight of a metre: a hundredth of a cent, so that length decides among equal prices only
 NO_CABLE_CENTS = 1e8  # of a link that no cable of the catalog can be: to be avoided
@@ -166,7 +168,7 @@ class _Placing:
                 cost = self.total(tried)
                 if cost < best:
                     rack, best = tried, cost
-            if best == before:
+            if best >= before * (1 - WORTH):
                 break
         return best, rack
 
@@ -183,7 +185,7 @@ class _Placing:
         return costs
 
     def _uplink_costs(self, hosts: Costs) -> Costs:
-        """What all other links of each leaf cost from each rack, if their other ends were in the one best rack."""
+        """What all other links of each leaf cost from each rack, if their other ends were in one: the best of some racks."""
         shape = len(self.tier), len(self.prices)
         place = [end * shape[1] + self.pairs.kind for end in (self.pairs.switch, self.pairs.other)]
         links = np.bincount(np.concatenate(place), np.tile(self.pairs.count, 2), shape[0] * shape[1]).reshape(shape)
@@ -193,7 +195,10 @@ class _Placing:
             prices = np.stack([table[self.floor.first_switch_rack + target] for table in self.prices])
             return np.rint(of_leaf @ prices.astype(np.float64)).astype(np.int64)  # exact, as below
 
-        best = min(range(hosts.shape[1]), key=lambda target: int((hosts + costs(target)).min(axis=1).sum()))
+        step = -(-hosts.shape[1] // MOST_TARGETS)
+        best = min(
+            range(step // 2, hosts.shape[1], step), key=lambda target: int((hosts + costs(target)).min(axis=1).sum())
+        )
         return costs(best)
 
     def total(self, rack: Column) -> int:
