@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from designer.certify.certificate import EXACT, Certificate
+from designer.certify.floor import floor_findings
 from designer.certify.read_design import DesignFile
 from designer.certify.structure import CLOS
 from designer.costing.bill import CABLE_SECTIONS, Bill, BillLine, bill_of_materials
@@ -153,7 +154,7 @@ def instance_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
     ):
         if here != there:
             yield "instance", f"{name}: differs from that of the instance inside the file"
-    yield from _lengths(file, stated)
+    yield from _lengths(file, stated) if stated.layout is None and file.record.layout is None else floor_findings(file)
     names = [item.model for item in stated.workload if isinstance(item, JobSection) and isinstance(item.model, str)]
     if apart := sorted(set(names) - set(load_model_library())):
         # A path in a stranger's file is not followed.

@@ -262,6 +262,8 @@ class _Resolver:
             return
         if "cabling" in self.file.model_fields_set:
             self.refuse(("cabling",), "lengths beside a layout", "one of the two: lengths follow from a layout")
+        if self.file.objective not in ("capex", "tco"):
+            self.refuse(("objective",), f"{self.file.objective} with a layout", "capex or tco")
         for field, found, allowed in rack_problems(self.file.layout, cluster):
             self.refuse(("layout", field), found, allowed)
 

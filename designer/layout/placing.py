@@ -185,7 +185,7 @@ class _Placing:
         return costs
 
     def _uplink_costs(self, hosts: Costs) -> Costs:
-        """What all other links of each leaf cost from each rack, if their other ends were in one: the best of some racks."""
+        """What all other links of each leaf cost from each rack, if their other ends were in the best of some racks."""
         shape = len(self.tier), len(self.prices)
         place = [end * shape[1] + self.pairs.kind for end in (self.pairs.switch, self.pairs.other)]
         links = np.bincount(np.concatenate(place), np.tile(self.pairs.count, 2), shape[0] * shape[1]).reshape(shape)

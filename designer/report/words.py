@@ -12,6 +12,7 @@ ENDS = {
     "gap": "within the gap asked for",
     "time_limit": "stopped by the time limit",
     "interrupted": "interrupted",
+    "floor": "the search is done, and the bound takes cables at their shortest",
     "size_limit": "cheaper ones may have more switches than are looked at",
     "template": "a template beyond the networks searched",
 }
