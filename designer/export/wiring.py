@@ -1,13 +1,15 @@
 """The wiring plan, one row for each link: both ends, modules, length, cable and label.
 
-A cable with several lanes has a row for each lane, all with its number. Racks are empty where no floor plan is known.
+A cable with several lanes has a row for each lane, all with its number. Racks and rack units are those of the design's
+floor; without one they are empty.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from designer.certify.floor import floor_of
 from designer.export.cabling import cable_id, cabling_of
 from designer.export.plan import Plan
 from designer.export.table import MAX_XLSX_ROWS, Cell, write_csv, write_xlsx
@@ -55,6 +57,7 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
     """The rows under `HEADER`: `a` is the end toward the GPUs, `z` the other."""
     cabling, links = cabling_of(plan), plan.fabric.links
     names, ports, media = plan.devices.name, plan.port_names, cabling.media
+    racks, units = _stands(plan)
     rows = plan.rows(
         cabling.cable,
         plan.a.device,
@@ -71,13 +74,13 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
         near, far = f"{names[a]}:{ports[a_port]}", f"{names[z]}:{ports[z_port]}"
         yield (
             cable_id(cable),
-            "",
-            "",
+            racks[a],
+            units[a],
             names[a],
             ports[a_port],
             medium.lower_module,
-            "",
-            "",
+            racks[z],
+            units[z],
             names[z],
             ports[z_port],
             medium.upper_module,
@@ -89,6 +92,22 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
             f"{near} / {far}",
             medium.part,
         )
+
+
+def _stands(plan: Plan) -> tuple[Sequence[Cell], Sequence[Cell]]:
+    """The rack and the lowest rack unit of every device; empty without a floor, and the unit of management."""
+    found = floor_of(plan.file)
+    if found is None:
+        nowhere = [""] * len(plan.devices.name)
+        return nowhere, nowhere
+    floor, places = found
+    node = plan.devices.node
+    rack = floor.rack_of_node(plan.fabric, places)[node]
+    unit = np.zeros(plan.fabric.n_nodes, dtype=np.int64)
+    unit[: plan.fabric.gpus] = floor.unit_of_gpu
+    unit[plan.fabric.nodes.kind >= LEAF] = places.unit
+    named = {each: floor.rack_name(each) for each in np.unique(rack).tolist()}
+    return [named[each] for each in rack.tolist()], [each or "" for each in unit[node].tolist()]
 
 
 def _number(value: float) -> int | float:

@@ -146,7 +146,7 @@ def plan_of(name: str, names: Names | None = None) -> Plan:
 
 def bare_plan(instance: Instance, fabric: Fabric) -> Plan:
     """The plan of any fabric, with as much of a design file as plans look at."""
-    record = SimpleNamespace(name=instance.name, objective=instance.objective)
+    record = SimpleNamespace(name=instance.name, objective=instance.objective, layout=None)
     file = SimpleNamespace(
         path="bare",
         fabric=fabric,
@@ -154,6 +154,7 @@ def bare_plan(instance: Instance, fabric: Fabric) -> Plan:
         catalog=instance.catalog,
         record=record,
         energy=instance.energy,
+        instance={},
     )
     return make_plan(cast("DesignFile", file))
 
