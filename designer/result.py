@@ -24,7 +24,7 @@ from designer.fabric.pairs import worst_leaf_pair
 from designer.fabric.shape import ClosShape
 from designer.files import write_text_atomically
 from designer.instance.instance import Instance
-from designer.layout.floor import Places
+from designer.layout.floor import Floor, Places, make_floor
 from designer.units import usd
 from designer.workload.traffic import Traffic
 
@@ -138,6 +138,15 @@ class Design:
     def gap(self) -> float:
         """(cost - bound) / cost over the networks of `searched`."""
         return (self.cost_cents - self.bound_cents) / self.cost_cents if self.cost_cents else 0.0
+
+    @cached_property
+    def floor(self) -> Floor | None:
+        """The racks on the floor of the instance; None without a layout."""
+        layout = self.instance.layout
+        if layout is None or self.places is None:
+            return None
+        management = self.instance.cluster.management_ports > 0
+        return make_floor(layout, self.instance.cluster, self.places.switch_racks, management=management)
 
     @cached_property
     def power_w(self) -> float:

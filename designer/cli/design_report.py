@@ -16,6 +16,7 @@ from designer.costing.training import TrainingCost
 from designer.fabric.fabric import LEAF, Fabric
 from designer.fabric.shape import ClosShape
 from designer.formulation.step_budget import StepBudget
+from designer.layout.words import floor_words
 from designer.report.words import (
     MEETS,
     any_shape_words,
@@ -96,6 +97,9 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
     elif (words := step_words(design)) is not None:
         yield "step time", words
     yield "power", f"{design.power_w / 1000:,.1f} kW, switches and modules"
+    if design.floor is not None and design.places is not None:
+        lengths_m = [use.length_m for use in design.fabric.media]
+        yield "floor", floor_words(design.floor, design.places, lengths_m)
     if bill.assumed_cents:
         part = percent(bill.assumed_cents / bill.capex_cents)
         yield "assumed", f"{money(bill.assumed_cents)} of the purchase ({part}) rest on assumed prices, marked *"

@@ -4,7 +4,11 @@ import numpy as np
 
 from designer.layout.floor import Floor, Places
 
-WHERE = {"end-of-row": "at the ends of rows", "middle-of-row": "in the middle of rows", "network-row": "in rows of their own"}
+WHERE = {
+    "end-of-row": "at the ends of rows",
+    "middle-of-row": "in the middle of rows",
+    "network-row": "in rows of their own",
+}
 
 
 def floor_words(floor: Floor, places: Places, lengths_m: list[float]) -> str:

@@ -58,7 +58,10 @@ def _further(file: DesignFile) -> Iterator[Element]:
     powers = dict.fromkeys(line.item for line in file.record.bill_of_materials if line.power_assumed)
     if powers:
         yield tag("li", f"Power without a source: {listing(list(powers))}.")
-    yield tag("li", f"Cable lengths are one number for each class of links: {_lengths(file)}.")
+    if file.record.layout is None:
+        yield tag("li", f"Cable lengths are one number for each class of links: {_lengths(file)}.")
+    else:
+        yield tag("li", f"Cable lengths follow from the floor of the instance and its assumptions: {_lengths(file)}.")
     if file.record.objective == "tco":
         energy = file.energy
         yield tag(

@@ -103,7 +103,8 @@ def _racks(file: DesignFile, floor: Floor, places: Places) -> Element:
     )
     tiers = [kind for kind in range(LEAF, len(KINDS)) if (nodes.kind == kind).any()]
     counts = np.stack(
-        [np.bincount(places.rack[nodes.kind[switches] == kind], minlength=places.switch_racks) for kind in tiers], axis=1
+        [np.bincount(places.rack[nodes.kind[switches] == kind], minlength=places.switch_racks) for kind in tiers],
+        axis=1,
     )
     alike: dict[tuple[int, ...], list[int]] = {}
     for rack, held in enumerate(counts.tolist()):
