@@ -24,6 +24,7 @@ from tests.reference.explicit import step_flows
 from tests.reference.flow_lp import graph_of, line_rate_gbps, throughput
 
 FILES = [path for family in families() for path in instance_files(family)]
+OPEN = ("layout",)  # families whose bounds may stay below the best known cost
 DIRECT = ("direct-14", "groups-32", "two-demands-32", "used-12")
 MOST_GPUS = 40_000  # larger ones are left to the benchmarks
 MOST_PLAIN_GPUS = 256  # up to here networks without a shape are held to a plain LP
@@ -87,8 +88,10 @@ def test_records_are_proven_and_say_the_same_things(family: str) -> None:
     for name, record in records.items():
         assert record.keys() == first.keys(), name
         assert record["counts"].keys() == first["counts"].keys(), name
-        assert record["status"] == "optimal", name
-        assert record["cost_usd"] == record["lower_bound_usd"] > 0, name
+        assert record["cost_usd"] >= record["lower_bound_usd"] > 0, name
+        proven = record["cost_usd"] == record["lower_bound_usd"]
+        assert record["status"] == ("optimal" if proven else "feasible"), name
+        assert proven or family in OPEN, name
 
 
 @pytest.mark.parametrize("path", FILES, ids=_name)
