@@ -139,6 +139,7 @@ def test_the_table_names_every_field_of_an_instance() -> None:
         schema.SearchSection,
         schema.LeafSection,
         schema.CablingSection,
+        schema.LayoutSection,
         schema.EnergySection,
         schema.TrainingSection,
     ]
