@@ -85,7 +85,7 @@ class FloorSearch(ClosSearch):
             question = part.layout, attachment.down, hardware.leaf.tier, part.hosts.nic_mode, prices, room
             if question not in self._known:
                 shape = ClosShape(part.hosts, part.layout, hardware.leaf.tier, attachment.down)
-                apart = sum(_apart_cents(cents, prices, room) for cents in self.least.leaf_cents(shape))
+                apart = sum(apart_cents(cents, prices, room) for cents in self.least.leaf_cents(shape))
                 self._known[question] = part.hosts.planes * apart
             extra += self._known[question]
         return replace(attachment, base_cents=attachment.base_cents + math.floor(extra))
@@ -132,7 +132,7 @@ class FloorSearch(ClosSearch):
         return at_place * min(layout.rack_units // layout.switch_units, by_power)
 
 
-def _apart_cents(hosts: Cents, prices: tuple[float, ...], room: float) -> float:
+def apart_cents(hosts: Cents, prices: tuple[float, ...], room: float) -> float:
     """What leaves pay at least beyond the next place for their hosts and the least price of their uplinks.
 
     Leaves within some places of the spines' one, as many as can stand there, pay for their hosts from there; the others
