@@ -77,7 +77,7 @@ def floor_findings(file: DesignFile) -> Iterator[tuple[str, str]]:
     try:
         found = floor_of(file)
     except InputError as error:
-        yield from (("layout", f"{item.field}: {item.found}; allowed: {item.allowed}") for item in error.problems)
+        yield from (("layout", f"{item.field}: found {item.found}; allowed: {item.allowed}") for item in error.problems)
         return
     if found is None:
         return

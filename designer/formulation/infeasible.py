@@ -136,7 +136,11 @@ def _nothing_fits(instance: Instance) -> InfeasibleError | None:
     ):
         length = f"cabling.host_m: {instance.cabling.host_m:g} m"
         change = "a shorter cable, or a catalog with one that fits both cages and reaches as far"
-        return InfeasibleError([nic, length, "catalog: transceivers and cables"], [Remedy("cabling.host_m", change)])
+        if instance.layout is not None:
+            length = f"layout: {instance.cabling.host_m:g} m from a server to the next switches"
+            change = "a smaller floor, or a catalog with a cable that fits both cages and reaches as far"
+        field = "layout" if instance.layout is not None else "cabling.host_m"
+        return InfeasibleError([nic, length, "catalog: transceivers and cables"], [Remedy(field, change)])
     return None
 
 
@@ -174,7 +178,7 @@ def _constraints(instance: Instance, traffic: Traffic) -> Iterator[_Constraint]:
             words = "no restriction" if free is None else str(free)
             drop = partial(_with, section="search", **{field: free})
             yield _Constraint(f"search.{field}: {value}", words, drop)
-    for field in ("leaf_spine_m", "spine_core_m"):
+    for field in ("leaf_spine_m", "spine_core_m") if instance.layout is None else ():
         length_m = getattr(instance.cabling, field)
         if length_m > SHORT_M:
             drop = partial(_with, section="cabling", **{field: SHORT_M})
