@@ -267,11 +267,19 @@ def test_a_floor_too_wide_for_every_cable_has_no_design() -> None:
         )
 
 
-def test_where_only_some_servers_are_too_far_away_there_is_no_design_either() -> None:
-    """Two rows are near their switches; those of the third are not near the switches that serve all three."""
-    layout = {"row_pitch_m": 600, "racks_per_row": 2, "switches": "end-of-row"}
-    with pytest.raises(NoDesignError, match=r"no cable of the catalog joins osfp-rhs and osfp at 400 Gb/s over 1000 m"):
+def test_where_only_the_ends_of_the_floor_are_too_far_apart_there_is_no_design_either() -> None:
+    """Servers have switches in their own row, but no cable joins rows that are five apart."""
+    layout = {"row_pitch_m": 1000, "racks_per_row": 1, "switches": "end-of-row"}
+    with pytest.raises(NoDesignError, match=r"no cable of the catalog joins osfp-rhs and osfp at 400 Gb/s over 2500 m"):
         design(on_floor(192, layout), Options(certify=False))
+
+
+def test_rows_half_a_kilometre_apart_get_switches_each_and_long_cables_between_few_of_them() -> None:
+    """The floor decides the shape: without one these GPUs need no third tier."""
+    layout = {"row_pitch_m": 600, "racks_per_row": 2, "switches": "end-of-row"}
+    result = design(on_floor(192, layout), Options(certify=False))
+    assert max(use.length_m for use in result.fabric.media) == 1000
+    assert result.counts["core"]
 
 
 def test_racks_that_power_no_switch_are_refused() -> None:
