@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from designer.certify import flow
 from designer.certify.certificate import EXACT
 from designer.certify.demand import step_demand
 from designer.certify.flow import TooLargeError, exact_throughput, upper_bound
@@ -175,9 +174,8 @@ def test_nodes_that_do_not_relay() -> None:
     assert exact(problem_of(4, links, pairs=[(0, 2, 1.0)], ends=[1])) == pytest.approx(0.25)
 
 
-def test_too_many_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_columns() -> None:
     """A program beyond the limit is refused, not solved."""
-    monkeypatch.setattr(flow, "MAX_COLUMNS", 3)
     problem = problem_for(clos(SMALL), all_to_all(12))
     with pytest.raises(TooLargeError):
-        exact_throughput(problem, SymmetryFinder(problem).find())
+        exact_throughput(problem, SymmetryFinder(problem).find(), most_columns=3)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from designer.costing.pricing import MediaFinder, Pricing
-from designer.formulation import clos_search
 from designer.formulation.clos import ClosProgram, Hardware, LeafOption, Rules
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.hardware import TierKind
@@ -30,7 +29,7 @@ def relaxed_cost(instance: Instance, monkeypatch: pytest.MonkeyPatch, change: Re
     def program(options: list[LeafOption], hardware: Hardware, rules: Rules) -> ClosProgram:
         return ClosProgram(*change([replace(option, bound_cents=0) for option in options], hardware, rules))
 
-    monkeypatch.setattr(clos_search, "ClosProgram", program)
+    monkeypatch.setattr(ClosSearch, "program", staticmethod(program))
     return cost(instance)
 
 
