@@ -24,6 +24,7 @@ from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.grid import GridSearch
 from designer.formulation.mesh import MeshSearch
+from designer.formulation.mixed_search import MixedSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
 from designer.formulation.step_budget import required
@@ -31,7 +32,8 @@ from designer.instance.instance import DirectDemand, Instance
 from designer.layout.floor import Places
 from designer.workload.traffic import Traffic
 
-CLOS, GRID, MESH, PLACEMENT = "clos", "grid", "mesh", "link-placement"
+CLOS, GRID, MESH, PLACEMENT, MIXED = "clos", "grid", "mesh", "link-placement", "mixed-clos"
+SAME_SERVERS = (CLOS, GRID, MESH)  # for clusters whose servers are all alike
 GRID_WORDS = "grids: row and column switches of one model in a complete bipartite graph, two NIC ports a GPU"
 MESH_WORDS = "meshes: leaves of one model and mode joined each with each by equal bundles, all fabrics alike"
 CLOS_WORDS = "Clos networks of one switch model and mode per tier"
@@ -41,6 +43,10 @@ BESIDE_S = 5.0  # how long, where the user sets no limit
 LISTED_S = 30.0  # how long listed families propose, where the user sets no limit
 EXISTING_S = 30.0  # the same where switches are there already
 ALONE_S = 60.0  # the same where it is all there is
+MIXED_WORDS = (
+    "networks of several kinds of servers: leaves of one model and mode for each kind, all kinds under the same spines "
+    "by equal bundles, or one switch to a fabric; kinds that no phase joins also apart, each on a Clos network"
+)
 OPEN = "open"  # the certificate does not decide whether some cheaper network carries enough
 SOLVER_WORDS = {"highs": "HiGHS", "scip": "SCIP", "cbc": "CBC"}
 Report = Callable[[int | None, int | None], None]
@@ -90,38 +96,80 @@ class Candidate:
 def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traffic) -> tuple[str, ...]:
     """The families to search: those asked for, else those that suit the instance.
 
-    Link placement alone where servers differ; beside others where switches are there already or the cluster is small
-    and the search section pins no part of a Clos. Grids where NICs have two ports; meshes up to some thousand GPUs,
-    where nothing is pinned; neither where `any` is demanded outright.
+    Where servers differ, networks with leaves for each kind, and link placement where it applies. Else Clos networks,
+    and beside them link placement where switches are there already or the cluster is small and the search section pins
+    no part of a Clos; grids where NICs have two ports; meshes up to some thousand GPUs, where nothing is pinned;
+    neither where `any` is demanded outright.
 
     Raises:
-        FamilyError: networks of servers that are all alike are asked for, and they differ.
+        FamilyError: networks of servers that are all alike are asked for, and they differ, or the other way round.
     """
     chosen = asked or (tuple(instance.search.families) if instance.search.families is not None else None)
-    cluster, search = instance.cluster, instance.search
     if chosen is not None:
-        shaped = [family for family in chosen if family != PLACEMENT]
-        if cluster.irregular and shaped:
-            raise FamilyError(
-                f"{instance.name}: found the families {', '.join(shaped)} for servers of several kinds; "
-                f"allowed: {PLACEMENT}, the others serve clusters whose servers are all alike"
-            )
+        _refuse_unfit(instance, chosen)
         return chosen
-    if cluster.irregular:
-        return (PLACEMENT,)
-    pinned = search.leaf.down is not None or search.leaf.up is not None or search.max_tiers < 3
-    shaped = [CLOS]
+    placement = (PLACEMENT,) if inapplicable(instance, traffic) is None else ()
+    if instance.cluster.irregular:
+        # With management ports link placement says that it knows none.
+        return (PLACEMENT,) if instance.cluster.management_ports else (MIXED, *placement)
+    return (*_shaped(instance), *placement) if _placed(instance) else _shaped(instance)
+
+
+def _refuse_unfit(instance: Instance, chosen: tuple[str, ...]) -> None:
+    """Raises FamilyError where a family cannot serve the cluster."""
+    cluster = instance.cluster
+    same = [family for family in chosen if family in SAME_SERVERS]
+    if cluster.irregular and same:
+        found = f"the families {', '.join(same)} for servers of several kinds"
+        allowed = f"{MIXED}, which are Clos networks for these, and {PLACEMENT}; the others serve servers all alike"
+    elif MIXED in chosen and not cluster.irregular:
+        found = f"the family {MIXED} for servers that are all alike"
+        allowed = f"{', '.join(SAME_SERVERS)}, {PLACEMENT}"
+    elif MIXED in chosen and cluster.management_ports:
+        found = f"the family {MIXED} with {cluster.management_ports} management ports"
+        allowed = f"no cluster.management_ports; {CLOS} knows them, where servers are all alike"
+    else:
+        return
+    raise FamilyError(f"{instance.name}: search.families: found {found}; allowed: {allowed}")
+
+
+def _shaped(instance: Instance) -> tuple[str, ...]:
+    """The families with a shape that suit servers all alike."""
+    cluster = instance.cluster
     # `any` on networks that are no Clos is judged by large programs, and seldom met: asked for only.
     stated = any(isinstance(item, DirectDemand) and item.demand == "any" for item in instance.workload)
-    if not cluster.existing and not cluster.management_ports and not stated:
-        shaped += [GRID] if any(mode.ports == 2 for mode in cluster.nic.modes) else []
-        shaped += [MESH] if cluster.gpus <= MESH_GPUS and not pinned else []
-    if inapplicable(instance, traffic) is not None:
-        return tuple(shaped)
-    adaptive = instance.requirements.routing == "adaptive"
-    if cluster.existing or (cluster.gpus <= SMALL_GPUS and not pinned and adaptive):
-        return (*shaped, PLACEMENT)
-    return tuple(shaped)
+    if cluster.existing or cluster.management_ports or stated:
+        return (CLOS,)
+    grids = (GRID,) if any(mode.ports == 2 for mode in cluster.nic.modes) else ()
+    meshes = (MESH,) if cluster.gpus <= MESH_GPUS and not _pinned(instance) else ()
+    return (CLOS, *grids, *meshes)
+
+
+def _pinned(instance: Instance) -> bool:
+    """Whether the search section fixes a part of a Clos."""
+    search = instance.search
+    return search.leaf.down is not None or search.leaf.up is not None or search.max_tiers < 3
+
+
+def _placed(instance: Instance) -> bool:
+    """Whether link placement is tried beside a Clos without being asked for."""
+    small = instance.cluster.gpus <= SMALL_GPUS and not _pinned(instance)
+    return bool(instance.cluster.existing) or (small and instance.requirements.routing == "adaptive")
+
+
+def mixed_candidate(
+    instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder, limits: Limits, report: Report
+) -> Candidate:
+    """The cheapest networks whose leaves serve one kind of servers each."""
+    proposal = MixedSearch(instance, traffic, pricing, media).run(limits, report)
+    words, solver = mixed_words(instance), "tables of leaves and OR-Tools CP-SAT"
+    if proposal.network is None:
+        return Candidate(MIXED, words, solver, None, proposal.bound_cents, proposal.termination)
+    fabric = proposal.network.draw()
+    bill = _priced(instance, pricing, fabric, proposal.network.cents)
+    compared = Compared(bill.total_cents, proposal.network.parts, fabric.counts(), None, None)
+    drawn = Drawn(None, fabric, bill, compared)
+    return Candidate(MIXED, words, solver, drawn, proposal.bound_cents, proposal.termination)
 
 
 def clos_candidate(
@@ -179,8 +227,8 @@ def placement_candidate(
 ) -> Candidate:
     """The cheapest link placement that costs less than `below_cents`, where there is one.
 
-    Without a time limit it searches for a minute; beside another family for half of it where switches are there
-    already, else for some seconds.
+    Without a time limit it searches for a minute; beside another family, where servers are all alike, for half of it
+    where switches are there already, else for some seconds.
 
     Raises:
         NoPlacementError: link placement does not apply.
@@ -188,7 +236,8 @@ def placement_candidate(
     """
     if math.isinf(limits.time_limit_s):
         beside = EXISTING_S if instance.cluster.existing else BESIDE_S
-        limits = replace(limits, time_limit_s=beside if math.isfinite(below_cents) else ALONE_S)
+        alone = math.isinf(below_cents) or instance.cluster.irregular
+        limits = replace(limits, time_limit_s=ALONE_S if alone else beside)
     began = time.monotonic()
 
     def tell(cost: int | None, bound: int | None) -> None:
@@ -333,18 +382,31 @@ def _priced(instance: Instance, pricing: Pricing, fabric: Fabric, cost_cents: in
 
 def clos_words(instance: Instance) -> str:
     """In words, the Clos networks that the bound of a design speaks of."""
-    search = instance.search
-    parts = [CLOS_WORDS, f"up to {search.max_tiers} tiers"]
+    parts = [CLOS_WORDS, f"up to {instance.search.max_tiers} tiers"]
     parts.append("uniform bundles" if instance.requirements.symmetric_uplinks else "bundles that differ by one link")
-    parts.append(
+    return ", ".join([*parts, *_search_words(instance)])
+
+
+def mixed_words(instance: Instance) -> str:
+    """In words, the networks of several kinds of servers that the bound of a design speaks of."""
+    cluster, tiers = instance.cluster, f"of up to {instance.search.max_tiers} tiers"
+    parts = [f"{MIXED_WORDS} {tiers}", *_search_words(instance)]
+    if cluster.existing:
+        parts.append(f"all switches bought, the {len(cluster.existing)} that are there left alone")
+    return ", ".join(parts)
+
+
+def _search_words(instance: Instance) -> list[str]:
+    search = instance.search
+    parts = [
         {"none": "a rail to a leaf", "whole-rails": "whole rails on a leaf", "any": "rails mixed on leaves"}[
             search.leaf_sharing
         ]
-    )
+    ]
     if search.switches:
         parts.append(f"switches {', '.join(search.switches)}")
     if search.protocols:
         parts.append("/".join(search.protocols))
     if instance.requirements.max_step_overhead is not None:
         parts.append("carrying the floors that were chosen for the step time")
-    return ", ".join(parts)
+    return parts

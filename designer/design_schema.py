@@ -323,10 +323,10 @@ class DesignFile(Record):
     catalog: dict[str, Any]
     provenance: ProvenanceRecord
     fabric: FabricRecord
-    family: Literal["clos", "grid", "mesh", "link-placement"] = Field(
+    family: Literal["clos", "grid", "mesh", "mixed-clos", "link-placement"] = Field(
         "clos",
         description="clos: tiers, pods, rails and planes; grid: row and column switches; mesh: leaves joined each with "
-        "each; link-placement: any links between switches",
+        "each; mixed-clos: leaves for each kind of servers; link-placement: any links between switches",
     )
     layout: LayoutRecord | None = Field(None, description="null where the instance has no layout")
     training: TrainingRecord | None = Field(None, description="null for other objectives")

@@ -10,6 +10,7 @@ from typing import Any
 from designer.candidates import (
     CLOS,
     LISTED,
+    MIXED,
     OPEN,
     PLACEMENT,
     Candidate,
@@ -17,6 +18,7 @@ from designer.candidates import (
     clos_candidate,
     families_of,
     listed_candidate,
+    mixed_candidate,
     placement_candidate,
 )
 from designer.certify.certificate import EXACT, Certificate
@@ -31,6 +33,7 @@ from designer.fabric.routes import routing_document
 from designer.formulation.bounds import any_network_bound
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.infeasible import explain_infeasible
+from designer.formulation.mixed_search import MixedSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.routing import route
 from designer.formulation.step_budget import StepBudget, WithinBudget, carried_by, given_by, with_floors
@@ -90,7 +93,7 @@ def design(instance: Instance, options: Options | None = None) -> Design:
         InfeasibleError: proven that none exists; names the constraints that clash.
         NoDesignError: a limit was hit before any was found.
         NoPlacementError: link placement is asked for, and does not apply.
-        FamilyError: another family is asked for, and does not serve servers of several kinds.
+        FamilyError: a family is asked for that does not serve the cluster's servers.
     """
     options = options or Options()
     started = time.monotonic()
@@ -188,6 +191,8 @@ def _candidates(
     if CLOS in families:
         limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
         found.append(clos_candidate(instance, traffic, pricing, media, known, limits, report))
+    if MIXED in families and not options.should_stop():
+        found.append(mixed_candidate(instance, traffic, pricing, media, _limits(options, started), report))
     for family in LISTED:
         if family.name not in families or options.should_stop():
             continue
@@ -216,6 +221,8 @@ def _any_network(instance: Instance, families: tuple[str, ...]) -> bool:
     if CLOS in families and ClosSearch(instance, traffic, pricing, media).run(limits, None).shape is not None:
         return True
     limits = replace(limits, time_limit_s=EXPLAIN_S)
+    if MIXED in families and MixedSearch(instance, traffic, pricing, media).run(limits).network is not None:
+        return True
     for family in LISTED:
         if family.name in families:
             found = listed_candidate(family, instance, traffic, pricing, media, math.inf, limits, _silent)
@@ -326,7 +333,7 @@ def _design(
 
 def _routes(chosen: Candidate, fabric: Fabric, traffic: Traffic) -> dict[str, Any] | None:
     """Routes for a network without a shape, where even splitting over shortest paths may carry less than there is."""
-    if chosen.family == CLOS:
+    if chosen.family in (CLOS, MIXED):
         return None
     try:
         return routing_document(route(fabric, traffic))

@@ -94,7 +94,7 @@ def _media(fabric: Fabric, catalog: Catalog, cluster: Cluster, ends: Ends, ports
     links, count = fabric.links, fabric.n_links
     models, kinds = len(fabric.models) + 1, len(cluster.kinds())
     hosts = [_nic_sockets(kind.nic, mode) for kind, mode in zip(cluster.kinds(), ports.modes, strict=True)]
-    kind = _kinds_of(cluster, ends.node)
+    kind = kinds_of(cluster, ends.node)
     speeds, speed = np.unique(links.gbps, return_inverse=True)
     code: Column = links.medium.copy()
     for column, size in (
@@ -123,7 +123,7 @@ def _media(fabric: Fabric, catalog: Catalog, cluster: Cluster, ends: Ends, ports
     return found
 
 
-def _kinds_of(cluster: Cluster, node: Column) -> Column:
+def kinds_of(cluster: Cluster, node: Column) -> Column:
     """The kind of servers of each GPU; 0 for other nodes, as management ports are cabled as the first NICs are."""
     stops = [gpus.stop for gpus in cluster.kind_ranges()]
     return np.where(node < cluster.gpus, np.searchsorted(stops, node, side="right"), 0)

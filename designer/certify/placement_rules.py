@@ -16,7 +16,7 @@ def placement_checks(wiring: Wiring, catalog: Catalog, cluster: Cluster) -> list
         Check.of("connected", islands(wiring)),
         Check.of("planes", plane_findings(wiring)),
         Check.of("labels", _labels(wiring.fabric)),
-        Check.of("protocols", _protocols(wiring, catalog, cluster)),
+        Check.of("protocols", protocol_findings(wiring, catalog, cluster)),
     ]
 
 
@@ -32,7 +32,7 @@ def _labels(fabric: Fabric) -> list[str]:
     return told(np.flatnonzero((nodes.kind >= LEAF) & ~plain), say)
 
 
-def _protocols(wiring: Wiring, catalog: Catalog, cluster: Cluster) -> list[str]:
+def protocol_findings(wiring: Wiring, catalog: Catalog, cluster: Cluster) -> list[str]:
     """Joined switches and their NICs that have no protocol in common."""
     fabric, links = wiring.fabric, wiring.fabric.links
     part = components(fabric.n_nodes, links.a[wiring.between], links.b[wiring.between])

@@ -5,9 +5,12 @@ All checks start from the plain columns of nodes and links and work on whole col
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from designer.catalog.components import Catalog
-from designer.certify.cabling import cabling_checks
+from designer.certify.cabling import cabling_checks, kinds_of
 from designer.certify.certificate import Check, Structure
+from designer.certify.mixed_rules import mixed_checks
 from designer.certify.owned import owned_findings
 from designer.certify.placement_rules import placement_checks
 from designer.certify.ports import Ends, NicPorts, nic_ports, port_checks
@@ -17,7 +20,7 @@ from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.instance import Cluster
 
-CLOS = "clos"
+CLOS, MIXED = "clos", "mixed-clos"
 
 
 def check_structure(
@@ -32,16 +35,19 @@ def check_structure(
     """Every structural check of a fabric whose columns are in range.
 
     `declared` are counts that the recount must equal, by the names of `Fabric.counts`; others are left alone. A fabric
-    of another family than "clos" has no tiers, rails and planes to keep to.
+    of another family than "clos" has no tiers, rails and planes to keep to; one of "mixed-clos" has, with what is alike
+    in a Clos alike for each kind of servers.
     """
     ends = Ends(fabric)
     ports = nic_ports(fabric, cluster)
-    wiring = Wiring(fabric, cluster.rails, ports, symmetric_uplinks)
+    kind = kinds_of(cluster, np.arange(fabric.gpus)) if family == MIXED else np.zeros(fabric.gpus, dtype=np.int64)
+    wiring = Wiring(fabric, cluster.rails, ports, symmetric_uplinks, kind)
+    shaped = {CLOS: wiring.checks, MIXED: lambda: mixed_checks(wiring, catalog, cluster)}
     checks = [
         *port_checks(fabric, catalog, ends),
         *ports.checks,
         *cabling_checks(fabric, catalog, cluster, ends, ports),
-        *(placement_checks(wiring, catalog, cluster) if family != CLOS else wiring.checks()),
+        *shaped.get(family, lambda: placement_checks(wiring, catalog, cluster))(),
         Check.of("counts", _counts(fabric, cluster, ports, declared)),
     ]
     if fabric.owned:

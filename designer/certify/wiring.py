@@ -14,12 +14,16 @@ from designer.fabric.fabric import CORE, LEAF, LEAF_LEAF, LEAF_SPINE, MANAGEMENT
 
 @dataclass(frozen=True)
 class Wiring:
-    """A fabric with the NIC port of each host link; `rails` are those of the cluster."""
+    """A fabric with the NIC port of each host link; `rails` are those of the cluster.
+
+    `kind` is the kind of servers of each GPU: what is alike in a fabric is so among switches of one kind.
+    """
 
     fabric: Fabric
     rails: int
     ports: NicPorts
     symmetric: bool
+    kind: Column
 
     @cached_property
     def classes(self) -> Column:
@@ -35,6 +39,21 @@ class Wiring:
     def switches(self) -> Column:
         """Nodes that are switches."""
         return np.flatnonzero(self.fabric.nodes.kind >= LEAF)
+
+    @cached_property
+    def kind_of_node(self) -> Column:
+        """Kind of servers of GPUs, of what a leaf serves, and of a fabric for its spines and cores; the first one."""
+        nodes, links = self.fabric.nodes, self.fabric.links
+        none = int(self.kind.max(initial=0)) + 1
+        found = np.full(self.fabric.n_nodes, none)
+        found[: self.fabric.gpus] = self.kind
+        np.minimum.at(found, links.b[self.ports.link], self.kind[links.a[self.ports.link]])
+        first = np.full(int(nodes.fabric.max(initial=0)) + 1, none)
+        leaf = np.flatnonzero(nodes.kind == LEAF)
+        np.minimum.at(first, nodes.fabric[leaf], found[leaf])
+        upper = nodes.kind > LEAF
+        found[upper] = first[nodes.fabric[upper]]
+        return np.where(found == none, 0, found)
 
     def of_class(self, link_class: int) -> Column:
         """Links of one class."""
@@ -209,7 +228,9 @@ def _endpoint_order(wiring: Wiring) -> list[str]:
     home = links.b[link]
     planes = int(nodes.plane.max(initial=0)) + 2
     found: list[str] = []
-    for part in _grouped(nodes.fabric[home] * planes + nodes.plane[home] + 1):
+    kinds = int(wiring.kind.max(initial=0)) + 1
+    key = (nodes.fabric[home] * planes + nodes.plane[home] + 1) * kinds + wiring.kind[links.a[link]]
+    for part in _grouped(key):
         row = link[part]
         row = row[np.lexsort((links.b_lane[row], links.b_cage[row], links.b[row]))]
         gpu = links.a[row]
@@ -240,18 +261,18 @@ def _expected_order(gpu: Column, rails: int) -> Column:
 def _class_speeds(wiring: Wiring) -> list[str]:
     links, found = wiring.fabric.links, list[str]()
     for name, link_class in (("leaf-leaf", LEAF_LEAF), ("leaf-spine", LEAF_SPINE), ("spine-core", SPINE_CORE)):
-        row = wiring.of_class(link_class)
-        if len(row) == 0:
-            continue
-        speeds, times = np.unique(links.gbps[row], return_counts=True)
-        usual = int(speeds[times.argmax()])
-        found += told(
-            row[links.gbps[row] != usual],
-            lambda link, usual=usual, name=name: (
-                f"link {link} from {wiring.name(int(links.a[link]))} to {wiring.name(int(links.b[link]))} runs at "
-                f"{links.gbps[link]} Gb/s, {name} links at {usual}"
-            ),
-        )
+        every = wiring.of_class(link_class)
+        for part in _grouped(wiring.kind_of_node[links.a[every]]):
+            row = every[part]
+            speeds, times = np.unique(links.gbps[row], return_counts=True)
+            usual = int(speeds[times.argmax()])
+            found += told(
+                row[links.gbps[row] != usual],
+                lambda link, usual=usual, name=name: (
+                    f"link {link} from {wiring.name(int(links.a[link]))} to {wiring.name(int(links.b[link]))} runs at "
+                    f"{links.gbps[link]} Gb/s, {name} links at {usual}"
+                ),
+            )
     return found
 
 
@@ -289,7 +310,12 @@ def _leaf_spine_bundles(wiring: Wiring) -> list[str]:
     nodes = wiring.fabric.nodes
     key = nodes.fabric * (int(nodes.pod.max(initial=0)) + 2) + nodes.pod + 1
     found: list[str] = []
-    for leaves, spines, table in _tables(wiring, LEAF_SPINE, LEAF, key, key):
+    tables = (
+        (every[part], spines, table[part])
+        for every, spines, table in _tables(wiring, LEAF_SPINE, LEAF, key, key)
+        for part in _grouped(wiring.kind_of_node[every])
+    )
+    for leaves, spines, table in tables:
         values, times = np.unique(table, return_counts=True)
         usual = int(values[times.argmax()])
         uneven = np.abs(table - usual) > (0 if wiring.symmetric else 1)
@@ -330,10 +356,22 @@ def _spine_core_bundles(wiring: Wiring) -> list[str]:
     row = wiring.of_class(SPINE_CORE)
     if len(row) == 0:
         return []
-    spine = np.flatnonzero(nodes.kind == SPINE)
-    found = _uneven_totals(wiring, spine, np.bincount(links.a[row], minlength=fabric.n_nodes)[spine], 0)
-    core = np.flatnonzero(nodes.kind == CORE)
-    pods = int(nodes.pod.max(initial=0)) + 1
+    uplinks = np.bincount(links.a[row], minlength=fabric.n_nodes)
+    spine, core = np.flatnonzero(nodes.kind == SPINE), np.flatnonzero(nodes.kind == CORE)
+    found: list[str] = []
+    for part in _grouped(wiring.kind_of_node[spine]):
+        found += _uneven_totals(wiring, spine[part], uplinks[spine[part]], 0)
+    for part in _grouped(wiring.kind_of_node[core]):
+        found += _core_bundles(wiring, core[part])
+    return found
+
+
+def _core_bundles(wiring: Wiring, core: Column) -> list[str]:
+    """Cores of one kind of servers that have another number of links to some pod than usual."""
+    nodes, links = wiring.fabric.nodes, wiring.fabric.links
+    row = wiring.of_class(SPINE_CORE)
+    row = row[np.isin(links.b[row], core)]
+    pods = int(nodes.pod[links.a[row]].max(initial=0)) + 1
     table = np.zeros((len(core), pods), dtype=np.int64)
     np.add.at(table, (np.searchsorted(core, links.b[row]), nodes.pod[links.a[row]]), 1)
     values, times = np.unique(table, return_counts=True)
@@ -343,4 +381,4 @@ def _spine_core_bundles(wiring: Wiring) -> list[str]:
         which, pod = divmod(at, pods)
         return f"{wiring.name(int(core[which]))}: {table[which, pod]} links to pod {pod}, usual are {usual}"
 
-    return found + told(np.flatnonzero(table != usual), say)
+    return told(np.flatnonzero(table != usual), say)

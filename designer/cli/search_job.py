@@ -46,7 +46,7 @@ def _solver(value: str | None) -> str | None:
     return value
 
 
-FAMILIES = ("clos", "grid", "mesh", "link-placement")
+FAMILIES = ("clos", "grid", "mesh", "mixed-clos", "link-placement")
 
 
 def _families(value: str | None) -> str | None:
@@ -83,7 +83,9 @@ Solver = Annotated[
 Families = Annotated[
     str | None,
     typer.Option(
-        metavar="LIST", callback=_families, help="Families of networks to search: clos, grid, mesh, link-placement."
+        metavar="LIST",
+        callback=_families,
+        help="Families of networks to search: clos, grid, mesh, mixed-clos, link-placement.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]

@@ -123,11 +123,11 @@ def _draw_fabric(
     sizes = shape.leaf_sizes_of(rails)
     leaves = len(sizes)
     pod_of_leaf = np.arange(leaves) // (shape.cores.leaves_per_pod if shape.cores else leaves)
-    rail_of_leaf = _rail_of_leaf(shape, rails, rail_set, leaves)
+    leaf_rail = rail_of_leaf(shape, rails, rail_set, leaves)
     first_leaf = drawing.add_nodes(
         leaves,
         LEAF,
-        rail=rail_of_leaf,
+        rail=leaf_rail,
         plane=plane,
         pod=pod_of_leaf if shape.cores else -1,
         fabric=number,
@@ -136,7 +136,7 @@ def _draw_fabric(
     draw_hosts(drawing, shape, plane, rail_set, first_leaf, management)
     if shape.spines is None:
         return
-    same_rail = int(rail_of_leaf[0]) if len(set(rail_of_leaf.tolist())) == 1 else -1
+    same_rail = int(leaf_rail[0]) if len(set(leaf_rail.tolist())) == 1 else -1
     spine_pod = np.repeat(np.arange(shape.pods), shape.spines.count) if shape.cores else -1
     first_spine = drawing.add_nodes(
         shape.spines_per_fabric,
@@ -156,7 +156,7 @@ def _draw_fabric(
     _draw_spine_core(drawing, shape, first_spine, first_core)
 
 
-def _rail_of_leaf(shape: ClosShape, rails: int, rail_set: int, leaves: int) -> Column:
+def rail_of_leaf(shape: ClosShape, rails: int, rail_set: int, leaves: int) -> Column:
     """The rail that each leaf serves; -1 where it serves several."""
     if shape.layout.mixed or shape.hosts.rails == 1 or (shape.down >= 2 * shape.layout.per_rail and rails > 1):
         return np.full(leaves, 0 if shape.hosts.rails == 1 else -1)

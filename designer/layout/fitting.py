@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from designer.candidates import ALONE_S, BESIDE_S, CLOS, LISTED, Candidate, Drawn
+from designer.candidates import ALONE_S, BESIDE_S, CLOS, LISTED, MIXED, Candidate, Drawn
 from designer.comparison import Compared, TemplateDesign
 from designer.costing.bill import CABLE_SECTIONS, Bill, bill_of_materials
 from designer.costing.pricing import MediaFinder, Pricing, with_media
@@ -21,6 +21,7 @@ from designer.fabric.grid import GridShape, build_grid
 from designer.fabric.shape import ClosShape
 from designer.formulation.bounds import any_network_bound
 from designer.formulation.clos_search import Limits, Proposal
+from designer.formulation.mixed_search import MixedSearch
 from designer.formulation.placement_search import PlacementSearch
 from designer.instance.instance import Instance
 from designer.layout.floor import Places
@@ -173,6 +174,11 @@ class _Bounds:
             none = self.clos.termination == "infeasible" and math.isinf(self.below)
             bound = math.inf if none else float(self.clos.bound_cents or 0)
             return bound, ended or (self.clos.termination if self.clos.termination in LIMITED else None)
+        if item.family == MIXED:
+            # Links to hosts cost the same here wherever a leaf stands: its GPUs are not told apart.
+            prices = Pricing(self.prices.objective, self.prices.energy)
+            found = MixedSearch(self.least, self.traffic, prices, self.media).run(self.limits)
+            return found.bound_cents, ended or (found.termination if found.termination in LIMITED else None)
         for family in LISTED:
             if family.name == item.family:
                 cheapest = family.search(self.least, self.traffic, self.prices, self.media).cheapest()
@@ -181,7 +187,8 @@ class _Bounds:
             return float(any_network_bound(self.least, self.traffic, self.prices, self.media).cents or 0), ended
         limits = self.limits
         if math.isinf(limits.time_limit_s):
-            limits = replace(limits, time_limit_s=ALONE_S if self.families == 1 else BESIDE_S)
+            alone = self.families == 1 or self.instance.cluster.irregular
+            limits = replace(limits, time_limit_s=ALONE_S if alone else BESIDE_S)
         search = PlacementSearch(self.least, self.traffic, self.prices, self.media)
         return math.floor(search.run(limits, cost_cents, _silent).bound_cents), ended
 

@@ -116,7 +116,7 @@ def test_what_cannot_be_is_4_with_what_clashes(
 
 def test_several_failures_at_once_are_refused(run: Run, instance: Callable[..., Path]) -> None:
     survive = [{"failure": "link", "count": 2, "throughput": 0.5}]
-    ran = run("design", instance(requirements={"survive": survive}))
+    ran = run("design", instance(requirements={"survive": survive}, search={"families": ["link-placement"]}))
     assert ran.code == 3
     assert "requirements.survive asks for several failures at once" in ran.err
 
@@ -139,10 +139,13 @@ def test_families_on_request(run: Run, families: str, cost_usd: int, family: str
 
 
 def test_a_family_that_does_not_apply_is_refused(run: Run, instance: Callable[..., Path]) -> None:
-    """No Clos network of servers that differ, and no link placement with management ports."""
+    """No plain Clos network of servers that differ, none of kinds where they do not, management ports for some only."""
     ran = run("design", instance(), "--families", "clos")
     assert ran.code == 3
-    assert "found the families clos for servers of several kinds; allowed: link-placement" in ran.err
+    assert "search.families: found the families clos for servers of several kinds; allowed: mixed-clos" in ran.err
+    ran = run("design", SMALL / "groups-32.yaml", "--families", "mixed-clos,clos")
+    assert ran.code == 3
+    assert "found the family mixed-clos for servers that are all alike; allowed: clos, grid, mesh" in ran.err
     assert run("design", instance(search={"families": ["clos", "link-placement"]})).code == 3
     cluster = {"gpus": 16, "gpu": "h100-sxm", "nic": "cx7-400", "management_ports": 1}
     ran = run("design", instance(cluster=cluster), "--families", "link-placement")
