@@ -70,7 +70,9 @@ def clos_hose(problem: FlowProblem) -> HoseBounds | None:
     swap = tiers[low] > tiers[high]
     low, high = np.where(swap, high, low), np.where(swap, low, high)
     first = tiers[low] == 0
-    if len(core) == 0:
+    pod = joined(problem.nodes, low[first], high[first])
+    if len(core) == 0 or len(np.unique(pod[busy])) == 1:
+        # What is above the spines, cores or leaves that send nothing, is not needed between leaves of one pod.
         return _two_tiers(problem, busy, spine, leaf_x, low, high)
     return _three_tiers(problem, busy, (leaf, spine, core), leaf_x, (low, high, first))
 

@@ -10,6 +10,7 @@ import numpy as np
 from designer.certify.certificate import Certificate
 from designer.cli.certificate_report import failures_table, phases_table
 from designer.cli.console import printable, table
+from designer.cli.kinds_report import has_tiers, kinds_table, tier_words
 from designer.comparison import ComparisonRow
 from designer.costing.bill import Bill
 from designer.costing.training import TrainingCost
@@ -47,7 +48,10 @@ def design_report(design: Design) -> Iterator[Any]:
     yield Text(printable(design.name), style="bold")
     yield facts(summary(design))
     yield heading("Network")
-    if design.shape is None:
+    if has_tiers(design):
+        yield facts(tier_words(design))
+        yield kinds_table(design)
+    elif design.shape is None:
         yield facts(network_words(design))
         yield switch_table(design)
     else:

@@ -60,14 +60,15 @@ class KindCuts(CutFunction):
         return self._known[key]
 
     def _leaf(self, down: int) -> float:
-        total = np.zeros(1)
+        total = np.zeros(self.layout.leaves(down))
         for phases in self._sets:
-            parts = [phase.floor * self._out(phase, step, down) for phase in phases for step in phase.steps]
-            total = total + np.max(parts, axis=0)
+            total += np.max(
+                [phase.floor * self._out(phase, step, down) for phase in phases for step in phase.steps], axis=0
+            )
         return float(total.max())
 
     def _out(self, phase: Phase, step: Step, down: int) -> Floats:
-        """Rate of a step out of every leaf, or out of every leaf of a rail."""
+        """Rate of a step out of every leaf of a fabric."""
         layout, traffic, gpus = self.layout, self.traffic, self.gpus
         if phase.across == "cluster" and traffic.rails > 1 and not layout.mixed:
             return self._counted(phase, step, down)
@@ -76,14 +77,16 @@ class KindCuts(CutFunction):
         scale = traffic.hb_domain // shrink if phase.across == "rail" else 1
         start = gpus.start // shrink + np.arange(0, length, down)
         end = np.minimum(start + down, gpus.start // shrink + length)
-        # Whole rails on a leaf: the fullest one has as many of them as fit.
-        rails = 1 if layout.mixed or down < length else min(down // length, layout.rails)
         first, members = phase.first_gpu // shrink, phase.gpus // shrink
         low, high = np.clip(start - first, 0, members), np.clip(end - first, 0, members)
         total = np.zeros(len(start))
         for part in step.components:
-            total += rails * interval_out(part, part.stride * scale, low, high)
-        return total
+            total += interval_out(part, part.stride * scale, low, high)
+        if layout.mixed:
+            return total
+        if down < length:
+            return np.tile(total, layout.rails)
+        return total * (layout.leaf_sizes(down) // length)  # whole rails on a leaf, each like the others
 
     def _counted(self, phase: Phase, step: Step, down: int) -> Floats:
         """Traffic across the rails of an aligned fabric, counted GPU by GPU."""

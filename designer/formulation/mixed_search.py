@@ -100,8 +100,6 @@ class MixedSearch:
             kinds = tuple(sorted(kind for number in sets for kind in joined[number]))
             left_s = max(0.0, limits.time_limit_s - (time.monotonic() - began))
             self._known[sets] = self._network(kinds, replace(limits, time_limit_s=left_s))
-            if report and len(joined) > 1:
-                report(None, None)
         every = tuple(range(len(joined)))
         chosen = _cheapest(every, {key: found.cents for key, found in self._known.items()})
         bound = _cheapest(every, {key: found.bound_cents for key, found in self._known.items()})[0]
