@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from designer.certify.certificate import EXACT
+from designer.certify.certificate import EXACT, PhaseResult
 from designer.certify.run import certify_throughput
 from designer.certify.throughput import Judge, certify_phases
 from designer.comparison import Compared, TemplateDesign
@@ -27,26 +27,32 @@ from designer.formulation.mesh import MeshSearch
 from designer.formulation.mixed_search import MixedSearch
 from designer.formulation.placement_search import PlacementSearch, inapplicable
 from designer.formulation.solvers import solver_named
-from designer.formulation.step_budget import required
+from designer.formulation.step_budget import Enough, StepBudget, required, rounded_down, with_floors
+from designer.formulation.tiles import TilesSearch
 from designer.instance.instance import DirectDemand, Instance
 from designer.layout.floor import Places
+from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
-CLOS, GRID, MESH, PLACEMENT, MIXED = "clos", "grid", "mesh", "link-placement", "mixed-clos"
-SAME_SERVERS = (CLOS, GRID, MESH)  # for clusters whose servers are all alike
+CLOS, GRID, MESH, TILES, PLACEMENT, MIXED = "clos", "grid", "mesh", "tiled-planes", "link-placement", "mixed-clos"
+SAME_SERVERS = (CLOS, GRID, MESH, TILES)  # for clusters whose servers are all alike
 GRID_WORDS = "grids: row and column switches of one model in a complete bipartite graph, two NIC ports a GPU"
 MESH_WORDS = "meshes: leaves of one model and mode joined each with each by equal bundles, all fabrics alike"
+TILES_WORDS = (
+    "tiled planes: two planes of switches of one model and mode, the leaves of each serve blocks of ranks of their "
+    "own, all alike, with equal uplinks over as few spines as can be or none"
+)
 CLOS_WORDS = "Clos networks of one switch model and mode per tier"
+MIXED_WORDS = (
+    "networks of several kinds of servers: leaves of one model and mode for each kind, all kinds under the same spines "
+    "by equal bundles, or one switch to a fabric; kinds that no phase joins also apart, each on a Clos network"
+)
 MESH_GPUS = 4096  # up to here meshes are tried without being asked: the certificate of each takes a second at most
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
 BESIDE_S = 5.0  # how long, where the user sets no limit
 LISTED_S = 30.0  # how long listed families propose, where the user sets no limit
 EXISTING_S = 30.0  # the same where switches are there already
 ALONE_S = 60.0  # the same where it is all there is
-MIXED_WORDS = (
-    "networks of several kinds of servers: leaves of one model and mode for each kind, all kinds under the same spines "
-    "by equal bundles, or one switch to a fabric; kinds that no phase joins also apart, each on a Clos network"
-)
 OPEN = "open"  # the certificate does not decide whether some cheaper network carries enough
 SOLVER_WORDS = {"highs": "HiGHS", "scip": "SCIP", "cbc": "CBC"}
 Report = Callable[[int | None, int | None], None]
@@ -77,7 +83,8 @@ class Drawn:
 class Candidate:
     """What a family offers: `drawn` is None where it found nothing; no network of `words` costs less than the bound.
 
-    `bound_cents` is infinite where none exists. `termination` is the search's own word.
+    `bound_cents` is infinite where none exists. `termination` is the search's own word. `instance` has the floors that
+    were chosen for this network within a budget of step time, where there is one.
     """
 
     family: str
@@ -86,6 +93,7 @@ class Candidate:
     drawn: Drawn | None
     bound_cents: float
     termination: str
+    instance: Instance | None = None
 
     @property
     def cost_cents(self) -> float:
@@ -98,8 +106,8 @@ def families_of(instance: Instance, asked: tuple[str, ...] | None, traffic: Traf
 
     Where servers differ, networks with leaves for each kind, and link placement where it applies. Else Clos networks,
     and beside them link placement where switches are there already or the cluster is small and the search section pins
-    no part of a Clos; grids where NICs have two ports; meshes up to some thousand GPUs, where nothing is pinned;
-    neither where `any` is demanded outright.
+    no part of a Clos; grids where NICs have two ports, and tiled planes where the step time has a budget, too; meshes
+    up to some thousand GPUs, where nothing is pinned; none of these where `any` is demanded outright.
 
     Raises:
         FamilyError: networks of servers that are all alike are asked for, and they differ, or the other way round.
@@ -142,7 +150,8 @@ def _shaped(instance: Instance) -> tuple[str, ...]:
         return (CLOS,)
     grids = (GRID,) if any(mode.ports == 2 for mode in cluster.nic.modes) else ()
     meshes = (MESH,) if cluster.gpus <= MESH_GPUS and not _pinned(instance) else ()
-    return (CLOS, *grids, *meshes)
+    slower = grids and instance.requirements.max_step_overhead is not None and not _pinned(instance)
+    return (CLOS, *grids, *meshes, *((TILES,) if slower else ()))
 
 
 def _pinned(instance: Instance) -> bool:
@@ -297,10 +306,14 @@ class Listed:
 
     name: str
     words: str
-    search: Callable[[Instance, Traffic, Pricing, MediaFinder], Search]
+    search: Callable[[Instance, Traffic, Pricing, MediaFinder, Enough | None], Search]
 
 
-LISTED = (Listed(GRID, GRID_WORDS, GridSearch), Listed(MESH, MESH_WORDS, MeshSearch))
+LISTED = (
+    Listed(GRID, GRID_WORDS, GridSearch),
+    Listed(MESH, MESH_WORDS, MeshSearch),
+    Listed(TILES, TILES_WORDS, TilesSearch),
+)
 
 
 def listed_candidate(
@@ -312,20 +325,22 @@ def listed_candidate(
     below_cents: float,
     limits: Limits,
     report: Report,
+    budget: StepBudget | None = None,
 ) -> Candidate:
     """The cheapest network of a listed family that costs less than `below_cents`: propose, certify, cut, propose again.
 
-    The certificate decides of each proposal whether it carries the floors, and stands the failures asked for. Where it
+    The certificate decides of each proposal whether it carries the floors, and stands the failures asked for; with a
+    `budget`, whether a step is within it at the rates that the network carries, which become its floors. Where it
     leaves that open, the bound stays at what that network costs.
     """
     began, judge = time.monotonic(), Judge()
     if math.isinf(limits.time_limit_s):
         limits = replace(limits, time_limit_s=LISTED_S)
-    search = family.search(instance, traffic, pricing, media)
+    search = family.search(instance, traffic, pricing, media, None if budget is None else budget.within)
     open_bound = math.inf
 
-    def offer(drawn: Drawn | None, bound_cents: float, ended: str) -> Candidate:
-        return Candidate(family.name, family.words, "enumeration and certificate", drawn, bound_cents, ended)
+    def offer(drawn: Drawn | None, bound_cents: float, ended: str, own: Instance | None = None) -> Candidate:
+        return Candidate(family.name, family.words, "enumeration and certificate", drawn, bound_cents, ended, own)
 
     while (priced := search.cheapest()) is not None and priced.cents < below_cents:
         report(None if math.isinf(below_cents) else int(below_cents), int(min(priced.cents, open_bound)))
@@ -333,11 +348,16 @@ def listed_candidate(
             ended = "interrupted" if limits.should_stop() else "time_limit"
             return offer(None, min(priced.cents, open_bound), ended)
         fabric = priced.draw()
-        carried = carries(fabric, instance, traffic, judge)
+        own: Instance | None = None
+        if budget is None:
+            carried = carries(fabric, instance, traffic, judge)
+        else:
+            carried, own = within_budget(fabric, instance, traffic, judge, budget)
         if carried:
             bill = _priced(instance, pricing, fabric, priced.cents)
             drawn = Drawn(None, fabric, bill, Compared(bill.total_cents, priced.parts, fabric.counts(), None, None))
-            return offer(drawn, min(open_bound, priced.cents), "optimal" if open_bound >= priced.cents else OPEN)
+            ended = "optimal" if open_bound >= priced.cents else OPEN
+            return offer(drawn, min(open_bound, priced.cents), ended, own)
         if carried is None:
             open_bound = min(open_bound, priced.cents)
         search.refuse()
@@ -349,16 +369,42 @@ def listed_candidate(
 
 def carries(fabric: Fabric, instance: Instance, traffic: Traffic, judge: Judge) -> bool | None:
     """Whether a network carries every step at its floor and stands the failures asked for; None where that is open."""
-    requirements, scale_up_gbps = instance.requirements, instance.cluster.scale_up_gbps
-    # A phase's throughput is a mean over its steps; a floor is meant for each of them.
-    steps = tuple(replace(phase, steps=(step,)) for phase in traffic.network_phases for step in phase.steps)
-    found = certify_phases(fabric, replace(traffic, phases=steps), requirements, judge, scale_up_gbps)
-    short = [item for item in found if not item.met]
+    short = [item for item in _step_results(fabric, instance, traffic, judge) if not item.met]
     if short:
         return None if all(item.interval.upper >= item.required - EXACT for item in short) else False
-    if not requirements.survive:
+    return _stands(fabric, instance, traffic)
+
+
+def within_budget(
+    fabric: Fabric, instance: Instance, traffic: Traffic, judge: Judge, budget: StepBudget
+) -> tuple[bool | None, Instance]:
+    """Whether a step is within the budget at what a network carries; None where that is open.
+
+    Also the instance with what is carried as its floors, for which failures are looked at.
+    """
+    adaptive = instance.requirements.routing == "adaptive"
+    found = iter(_step_results(fabric, instance, traffic, judge))
+    by_phase = [[next(found).interval for _ in phase.steps] for phase in traffic.network_phases]
+    rates = [[interval.lower if adaptive else interval.ecmp or 0.0 for interval in row] for row in by_phase]
+    floors = {phase.name: rounded_down(min(row)) for phase, row in zip(traffic.network_phases, rates, strict=True)}
+    own = with_floors(instance, floors, budget.share)
+    if budget.within(rates):
+        return _stands(fabric, own, derive_traffic(own)), own
+    return None if budget.within([[interval.upper for interval in row] for row in by_phase]) else False, own
+
+
+def _step_results(fabric: Fabric, instance: Instance, traffic: Traffic, judge: Judge) -> tuple[PhaseResult, ...]:
+    """A result for every step: a phase's throughput is a mean over its steps, a floor is meant for each of them."""
+    steps = tuple(replace(phase, steps=(step,)) for phase in traffic.network_phases for step in phase.steps)
+    alone = replace(traffic, phases=steps)
+    return certify_phases(fabric, alone, instance.requirements, judge, instance.cluster.scale_up_gbps)
+
+
+def _stands(fabric: Fabric, instance: Instance, traffic: Traffic) -> bool | None:
+    """Whether a network stands the failures asked for; None where that is open."""
+    if not instance.requirements.survive:
         return True
-    failures = certify_throughput(fabric, traffic, requirements, scale_up_gbps)[1]
+    failures = certify_throughput(fabric, traffic, instance.requirements, instance.cluster.scale_up_gbps)[1]
     lost = [failure for failure in failures if not failure.met]
     if not lost:
         return True

@@ -323,7 +323,7 @@ class DesignFile(Record):
     catalog: dict[str, Any]
     provenance: ProvenanceRecord
     fabric: FabricRecord
-    family: Literal["clos", "grid", "mesh", "mixed-clos", "link-placement"] = Field(
+    family: Literal["clos", "grid", "mesh", "tiled-planes", "mixed-clos", "link-placement"] = Field(
         "clos",
         description="clos: tiers, pods, rails and planes; grid: row and column switches; mesh: leaves joined each with "
         "each; mixed-clos: leaves for each kind of servers; link-placement: any links between switches",

@@ -13,6 +13,7 @@ from designer.candidates import (
     MIXED,
     OPEN,
     PLACEMENT,
+    TILES,
     Candidate,
     SearchError,
     clos_candidate,
@@ -100,13 +101,15 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     instance, pricing = with_typical_lengths(instance), Pricing(instance.objective, instance.energy)
     media = MediaFinder(instance.catalog)
     least_cents: float | None = None
-    if instance.objective == COST_OF_TRAINING and not instance.requirements.throughput:
+    given = bool(instance.requirements.throughput)
+    if instance.objective == COST_OF_TRAINING and not given:
         instance, least_cents = with_best_trade(instance, pricing, media, options)
     elif instance.requirements.max_step_overhead is not None:
         instance = with_chosen_floors(instance, pricing, media, options)
     traffic = derive_traffic(instance)
+    budget = None if given else budget_of(instance, traffic)
     known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
-    found = _candidates(instance, traffic, pricing, media, known, options, started)
+    found = _candidates(instance, traffic, pricing, media, known, options, started, budget)
     if instance.layout is not None:
         found, known = on_floor(instance, traffic, pricing, found, known, _limits(options, started))
     offers = sorted((item for item in found if item.drawn is not None), key=lambda item: item.cost_cents)
@@ -122,7 +125,9 @@ def design(instance: Instance, options: Options | None = None) -> Design:
             raise NoDesignError(f"no design found {what.get(ended, ended)}")
         families = families_of(instance, options.families, traffic)
         raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
-    any_cents = any_network_on_floor(instance, traffic, pricing, media)
+    # Any network within a budget carries the least rates at least; other floors are those of one network.
+    least = instance if budget is None else with_floors(instance, budget.least_rates(), budget.share)
+    any_cents = any_network_on_floor(least, derive_traffic(least), pricing, media)
     results = [_design(instance, traffic, item, found, any_cents, known, options, started) for item in offers]
     return _with_training(_first_to_hold(results, options), least_cents)
 
@@ -140,10 +145,17 @@ def _first_to_hold(results: list[Design], options: Options) -> Design:
     return first or results[0]
 
 
+def budget_of(instance: Instance, traffic: Traffic) -> StepBudget | None:
+    """The budget of step time of an instance; None where it has none."""
+    share = instance.requirements.max_step_overhead
+    return None if share is None else StepBudget(instance, traffic, share)
+
+
 def with_chosen_floors(instance: Instance, pricing: Pricing, media: MediaFinder, options: Options) -> Instance:
     """The instance with the floors of the cheapest Clos network whose step time is within the budget.
 
-    Where there is none within the limits it keeps full rates. Other families are then searched for the same floors.
+    Where there is none within the limits it keeps full rates. Families whose networks the certificate judges are then
+    searched for any floors within the budget, the others for the same.
     """
     share = instance.requirements.max_step_overhead
     if share is None or instance.requirements.throughput:
@@ -163,7 +175,8 @@ def with_best_trade(
 ) -> tuple[Instance, float]:
     """The instance with floors of the least cost of training, and in cents what no Clos network comes to less than.
 
-    Other families are then searched for the same floors and budget.
+    Families whose networks the certificate judges are then searched for any floors that cost no more time, the others
+    for the same.
     """
     traffic = derive_traffic(instance)
     limits = Limits(options.time_limit_s, options.gap, options.threads, options.seed, options.should_stop)
@@ -181,6 +194,7 @@ def _candidates(
     known: list[TemplateDesign],
     options: Options,
     started: float,
+    budget: StepBudget | None,
 ) -> list[Candidate]:
     def report(best_cents: int | None, bound_cents: int | None) -> None:
         if options.progress:
@@ -193,12 +207,14 @@ def _candidates(
         found.append(clos_candidate(instance, traffic, pricing, media, known, limits, report))
     if MIXED in families and not options.should_stop():
         found.append(mixed_candidate(instance, traffic, pricing, media, _limits(options, started), report))
+    least = instance if budget is None else with_floors(instance, budget.least_rates(), budget.share)
     for family in LISTED:
         if family.name not in families or options.should_stop():
             continue
         below = min((item.cost_cents for item in found), default=math.inf)
         limits = _limits(options, started)
-        found.append(listed_candidate(family, instance, traffic, pricing, media, below, limits, report))
+        loads = derive_traffic(least)
+        found.append(listed_candidate(family, least, loads, pricing, media, below, limits, report, budget))
     if PLACEMENT in families and not options.should_stop():
         below = min((item.cost_cents for item in found), default=math.inf)
         any_cents = any_network_bound(instance, traffic, pricing, media).cents or 0
@@ -309,6 +325,8 @@ def _design(
     drawn = chosen.drawn
     if drawn is None:
         raise SearchError("a candidate without a network")
+    if chosen.instance is not None:
+        instance, traffic = chosen.instance, derive_traffic(chosen.instance)
     cost = drawn.bill.total_cents
     if any_cents is not None and any_cents > cost:
         raise SearchError(f"the bound over any network says {any_cents} cents, the design costs {cost}")
@@ -333,7 +351,7 @@ def _design(
 
 def _routes(chosen: Candidate, fabric: Fabric, traffic: Traffic) -> dict[str, Any] | None:
     """Routes for a network without a shape, where even splitting over shortest paths may carry less than there is."""
-    if chosen.family in (CLOS, MIXED):
+    if chosen.family in (CLOS, MIXED, TILES):
         return None
     try:
         return routing_document(route(fabric, traffic))

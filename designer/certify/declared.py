@@ -243,11 +243,22 @@ def _lengths(file: DesignFile, stated: InstanceFile) -> Iterator[tuple[str, str]
         rows: list[int] = np.unique(fabric.links.medium[classes == link_class]).tolist()
         for row in rows:
             beside = (
-                link_class == HOST and fabric.media[row].length_m == min(ROW_HOST_M, length_m) and _joins_planes(fabric)
+                link_class == HOST
+                and fabric.media[row].length_m == min(ROW_HOST_M, length_m)
+                and (_joins_planes(fabric) or (file.family != CLOS and _whole_servers(file, row)))
             )
             if abs(fabric.media[row].length_m - length_m) > NEAR and not beside:
                 found = f"{fabric.media[row].length_m:g} m"
                 yield "cabling", f"fabric.media[{row}].length_m: {found}, cabling.{name} is {length_m:g} m"
+
+
+def _whole_servers(file: DesignFile, medium: int) -> bool:
+    """Whether all GPUs of every server that links of this medium go to are on one switch by them."""
+    links, rails = file.fabric.links, file.cluster.rails
+    row = np.flatnonzero((links.medium == medium) & (links.a < file.fabric.gpus))
+    place = np.stack([links.a[row] // rails, links.b[row]])
+    homes, gpus = np.unique(place, axis=1, return_counts=True)
+    return homes.shape[1] == len(np.unique(homes[0])) and bool((gpus == rails).all())
 
 
 def _joins_planes(fabric: Fabric) -> bool:

@@ -19,6 +19,7 @@ from designer.certify.demand import (
     PairDemand,
     TooManyPairsError,
     apart,
+    common_slots,
     demand_left,
     domain_cut,
     on_rails,
@@ -33,7 +34,7 @@ from designer.certify.oblivious import oblivious_routing
 from designer.certify.problem import FlowProblem, Pairs, digest
 from designer.certify.static_routes import even_throughput
 from designer.certify.symmetry import SymmetryFinder, apart_orbits
-from designer.certify.view import Bools, FabricView
+from designer.certify.view import Bools, FabricView, JoinedView
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
 from designer.instance.schema import RequirementsSection
@@ -215,10 +216,33 @@ def step_bounds(
     planes = len(by_plane) > 1
     if not demand.detours and planes_alike(view, by_plane):
         return replace(worst, cut_off=demand.cut_off)
+    if planes and view.whole and not demand.detours:
+        return _over_planes(judge, view, demand, worst)
     most = 1.0 if demand.cut_off or (policy == "single-relay" and demand.detours) else demand.cut
     upper = worst.upper if policy == "single-relay" and not planes else max(worst.lower, min(1.0, most))
     how = f"{worst.how}, {policy} detour" if demand.detours else worst.how
     return replace(worst, upper=upper, how=how, cut_off=demand.cut_off)
+
+
+def _over_planes(judge: Judge, view: FabricView, demand: Demand, split: Bounds) -> Bounds:
+    """Bounds on planes that are not alike: even parts of the traffic are one way, any split at all the most.
+
+    A pair has no more than the ports to the units that both its GPUs reach.
+    """
+    most = min(1.0, demand.cut)
+    ports = view.attachment[1]
+    for pair in demand.pairs:
+        if len(pair.rate):
+            reach = np.where(common_slots(view, pair), np.minimum(ports[pair.source], ports[pair.target]), 0.0)
+            most = min(most, float((reach.sum(axis=1) / pair.rate).min()))
+    if split.lower >= most - EXACT:
+        return replace(split, upper=max(split.lower, most))
+    ((problem,),) = unit_problems(JoinedView(view.fabric), demand)
+    whole = judge.flow(problem, HOSE_COLUMNS)
+    upper = max(split.lower, min(most, whole.upper))
+    if whole.lower <= split.lower:
+        return replace(split, upper=upper)
+    return Bounds(min(whole.lower, upper), upper, split.ecmp, f"{whole.how} over all planes")
 
 
 def planes_alike(view: FabricView, by_plane: list[list[FlowProblem]]) -> bool:

@@ -131,3 +131,12 @@ class FabricView:
     def gpus_alive(self) -> Bools:
         """GPUs that have not failed themselves."""
         return self.nodes_alive[: self.fabric.gpus]
+
+
+class JoinedView(FabricView):
+    """The same with all switches in one unit: planes are taken together, and what a GPU sends may split over them."""
+
+    @cached_property
+    def unit_of_node(self) -> Ints:
+        """One unit for every switch; -1 for other nodes."""
+        return np.where(self.fabric.nodes.kind >= LEAF, 0, -1)

@@ -46,7 +46,7 @@ def _solver(value: str | None) -> str | None:
     return value
 
 
-FAMILIES = ("clos", "grid", "mesh", "mixed-clos", "link-placement")
+FAMILIES = ("clos", "grid", "mesh", "tiled-planes", "mixed-clos", "link-placement")
 
 
 def _families(value: str | None) -> str | None:
@@ -85,7 +85,7 @@ Families = Annotated[
     typer.Option(
         metavar="LIST",
         callback=_families,
-        help="Families of networks to search: clos, grid, mesh, mixed-clos, link-placement.",
+        help="Families of networks to search: clos, grid, mesh, tiled-planes, mixed-clos, link-placement.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]

@@ -18,9 +18,12 @@ from designer.fabric.grid import GridShape
 from designer.fabric.shape import Hosts
 from designer.formulation.demand import EPSILON
 from designer.formulation.hardware import usable_switches
+from designer.formulation.step_budget import Enough
 from designer.instance.instance import Instance
 from designer.workload.cuts import Ints
 from designer.workload.traffic import Component, Phase, Traffic
+
+HALVINGS = 30
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,40 @@ class Shares:
         return total - (low + min(high, low + max(0.0, 2.0 - total)))
 
 
+@dataclass(frozen=True)
+class Hops:
+    """A step's components, their rates in line rates and shares by `_shares`, and the part of GPUs that take part."""
+
+    rates: tuple[float, ...]
+    shares: tuple[tuple[float, float, float], ...]
+    of: float
+
+    def at(self, rate: float) -> float:
+        """The least hops at a part of line rate, in links' rates a GPU of the cluster."""
+        ports = [2 * rate * part for part in self.rates]
+        parts = (sum(port * share[at] for port, share in zip(ports, self.shares, strict=True)) for at in range(3))
+        return Shares(*parts).least_hops * self.of
+
+    def most_rate(self, links: float) -> float:
+        """The most that so many links a GPU allow, but for rounding up."""
+        if self.at(1.0) <= links + EPSILON:
+            return 1.0
+        low, high = 0.0, 1.0
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.at(middle) <= links + EPSILON else (low, middle)
+        return high
+
+
 class GridSearch:
     """All grids of an instance in the order of their cost."""
 
-    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+    def __init__(
+        self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder, enough: Enough | None = None
+    ) -> None:
+        """`enough` says whether the rates of all steps will do; by default each has to be at its floor."""
         self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
+        self.enough = enough
         self._queue: list[tuple[int, int, PricedGrid]] = []
         self._count = 0
         for shape in self._shapes():
@@ -80,7 +112,7 @@ class GridSearch:
         """Every grid with the least bundle that its hops allow."""
         cluster, planes = self.instance.cluster, self.instance.search.planes
         switches = usable_switches(self.instance.catalog, cluster.nic, self.instance.search, self.pricing)
-        needs: dict[tuple[bool, int, int], float] = {}
+        known: dict[tuple[bool, int, int], list[list[Hops]]] = {}
         for nic_mode in cluster.nic.modes:
             if nic_mode.ports != 2 or (planes is not None and 2 not in planes) or cluster.management_ports:
                 continue
@@ -89,25 +121,38 @@ class GridSearch:
                 for mode in switch.modes_at(nic_mode.gbps):
                     for bare in _frames(GridShape(hosts, switch, mode, 1), switch.radix(mode)):
                         key = (bare.by_rail, bare.columns, bare.per_cell)
-                        if key not in needs:
-                            needs[key] = self._hops(bare)
-                        # Every bundle carries its rate both ways.
-                        links = needs[key] * cluster.gpus / (2 * bare.rows * bare.columns)
-                        yield replace(bare, bundle=max(1, math.ceil(links - EPSILON)))
+                        if key not in known:
+                            known[key] = self._hops(bare)
+                        yield replace(bare, bundle=self._least_bundle(bare, known[key], switch.radix(mode)))
 
-    def _hops(self, shape: GridShape) -> float:
-        """The most that any step at its floor asks for, in links' rates a GPU."""
+    def _least_bundle(self, bare: GridShape, hops: list[list[Hops]], radix: int) -> int:
+        """The least links to a bundle with which hops allow what every step needs; `radix` where none do."""
+        per_gpu = 2 * bare.rows * bare.columns / bare.hosts.gpus  # every bundle carries its rate both ways
+        if self.enough is None:
+            floors = [phase.floor for phase in self.traffic.network_phases]
+            most = max((step.at(floor) for floor, row in zip(floors, hops, strict=True) for step in row), default=0.0)
+            return max(1, math.ceil(most / per_gpu - EPSILON))
+        low, high = 1, radix
+        while low < high:
+            middle = (low + high) // 2
+            enough = self.enough([[step.most_rate(middle * per_gpu) for step in row] for row in hops])
+            low, high = (low, middle) if enough else (middle + 1, high)
+        return low
+
+    def _hops(self, shape: GridShape) -> list[list[Hops]]:
+        """What every step of every phase asks for."""
         row, column = shape.cells()
-        most = 0.0
-        for phase in self.traffic.network_phases:
-            for step in phase.steps:
-                parts = [_shares(self.traffic, phase, part, row, column) for part in step.components]
-                rates = [2 * phase.floor * part.rate for part in step.components]
-                shares = Shares(
-                    *(sum(rate * share[at] for rate, share in zip(rates, parts, strict=True)) for at in range(3))
+        return [
+            [
+                Hops(
+                    tuple(part.rate for part in step.components),
+                    tuple(_shares(self.traffic, phase, part, row, column) for part in step.components),
+                    phase.gpus / self.traffic.gpus,
                 )
-                most = max(most, shares.least_hops * phase.gpus / self.traffic.gpus)
-        return most
+                for step in phase.steps
+            ]
+            for phase in self.traffic.network_phases
+        ]
 
 
 def _frames(bare: GridShape, radix: int) -> Iterator[GridShape]:

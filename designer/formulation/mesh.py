@@ -18,6 +18,7 @@ from designer.fabric.shape import Hosts, Tier
 from designer.formulation.block_demand import BlockDemand, TooManyStepsError, block_demands
 from designer.formulation.demand import EPSILON, links_for
 from designer.formulation.hardware import usable_switches
+from designer.formulation.step_budget import Enough
 from designer.instance.instance import Instance
 from designer.workload.cuts import Floats, Ints, Layout, layouts
 from designer.workload.traffic import Traffic
@@ -45,7 +46,11 @@ class MeshSearch:
     A mesh waits with the price of single links until that is the least of all; only then its bundles are counted.
     """
 
-    def __init__(self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder) -> None:
+    def __init__(
+        self, instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder, enough: Enough | None = None
+    ) -> None:
+        """`enough` is not looked at: bundles are the least at the floors, which are needed in any case."""
+        del enough
         self.instance, self.traffic, self.pricing, self.media = instance, traffic, pricing, media
         self._queue: list[tuple[int, int, PricedMesh, bool]] = []  # cost, number, mesh, whether its bundles are counted
         self._count = 0

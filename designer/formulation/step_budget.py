@@ -8,7 +8,7 @@ what the leaves give.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -28,7 +28,11 @@ LEAST = 1e-4  # part of line rate
 SIGNIFICANT = 1e-6
 
 
+SLACK = 1e-9  # of the step time: rates come with the certificate's rounding
+
 Sent = tuple[tuple[float, ...], ...]
+Rates = Sequence[Sequence[float]]  # of every step of every phase that loads the network, as a part of line rate
+Enough = Callable[[Rates], bool]
 
 
 def _part(sent: float, capacity: float) -> float:
@@ -65,6 +69,34 @@ class StepBudget:
     def overhead(self, throughput: dict[str, float]) -> float:
         """How much longer a step takes than with every phase at line rate, as a part of that."""
         return self.total_s(throughput) / self.full_s - 1
+
+    def within(self, rates: Rates) -> bool:
+        """Whether the budget holds when the steps of each phase get these parts of line rate."""
+        return self.overhead(self.means(rates)) <= self.share + SLACK
+
+    def means(self, rates: Rates) -> dict[str, float]:
+        """What each phase gets on the whole of what its steps get: the harmonic mean, weighted by bytes."""
+        found: dict[str, float] = {}
+        for name, sizes, parts in zip(self.names, self._bytes, rates, strict=True):
+            seconds = sum(size / max(LEAST, part) for size, part in zip(sizes, parts, strict=True))
+            found[name] = sum(sizes) / seconds if seconds else 1.0
+        return found
+
+    def least_rates(self) -> dict[str, float]:
+        """For each phase what none of its steps may fall below, all others at line rate."""
+        found: dict[str, float] = {}
+        full = [[1.0] * len(sizes) for sizes in self._bytes]
+        for number, (name, sizes) in enumerate(zip(self.names, self._bytes, strict=True)):
+            least: list[float] = []
+            for place in range(len(sizes)):
+                low, high = LEAST, 1.0
+                rates = [list(row) for row in full]
+                for _ in range(HALVINGS):
+                    rates[number][place] = (low + high) / 2
+                    low, high = (low, rates[number][place]) if self.within(rates) else (rates[number][place], high)
+                least.append(low)
+            found[name] = min(least, default=1.0)
+        return found
 
     def given(self, sent: Sent, capacity: float) -> dict[str, float]:
         """What each phase gets on the whole when `capacity` carries its steps' `sent`, all in line rates."""
@@ -148,10 +180,25 @@ class BudgetNeeds(Needs):
         return need * self.endpoint_gbps
 
 
+def at_floors(traffic: Traffic) -> Enough:
+    """Whether each step of every phase is at its floor."""
+    floors = [phase.floor for phase in traffic.network_phases]
+
+    def enough(rates: Rates) -> bool:
+        return all(part >= floor - SLACK for floor, row in zip(floors, rates, strict=True) for part in row)
+
+    return enough
+
+
+def rounded_down(part: float) -> float:
+    """A part of line rate as a floor that it meets."""
+    return max(LEAST, math.floor(part / SIGNIFICANT) * SIGNIFICANT)
+
+
 def given_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
     """The part of line rate that the uplinks of a Clos leave of each phase in its most demanding step, rounded down."""
     return {
-        phase.name: max(LEAST, math.floor(min(parts) / SIGNIFICANT) * SIGNIFICANT)
+        phase.name: rounded_down(min(parts))
         for phase, parts in _step_parts(shape, traffic)
     }
 

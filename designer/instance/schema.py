@@ -210,10 +210,11 @@ class LeafSection(Section):
 class SearchSection(Section):
     """Which networks are looked at."""
 
-    families: list[Literal["clos", "grid", "mesh", "mixed-clos", "link-placement"]] | None = Field(
+    families: list[Literal["clos", "grid", "mesh", "tiled-planes", "mixed-clos", "link-placement"]] | None = Field(
         None,
         min_length=1,
-        description="kinds of networks; default: clos, grid where NICs have two ports, mesh up to 4,096 GPUs, and "
+        description="kinds of networks; default: clos, grid where NICs have two ports, tiled-planes where the "
+        "step time has a budget, too, mesh up to 4,096 GPUs, and "
         "link-placement where switches are there already or the cluster has at most 128 GPUs; where servers differ "
         "mixed-clos, and link-placement up to 512 GPUs",
     )
