@@ -170,7 +170,11 @@ def mixed_candidate(
     instance: Instance, traffic: Traffic, pricing: Pricing, media: MediaFinder, limits: Limits, report: Report
 ) -> Candidate:
     """The cheapest networks whose leaves serve one kind of servers each."""
-    proposal = MixedSearch(instance, traffic, pricing, media).run(limits, report)
+
+    def stands(fabric: Fabric, own: Instance, sent: Traffic) -> bool:
+        return carries(fabric, own, sent, Judge()) is True
+
+    proposal = MixedSearch(instance, traffic, pricing, media, stands).run(limits, report)
     words, solver = mixed_words(instance), "tables of leaves and OR-Tools CP-SAT"
     if proposal.network is None:
         return Candidate(MIXED, words, solver, None, proposal.bound_cents, proposal.termination)

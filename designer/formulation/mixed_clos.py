@@ -15,6 +15,7 @@ import numpy as np
 from designer.catalog.components import Switch
 from designer.costing.mixed import PricedMixed, priced_mixed
 from designer.costing.pricing import MediaFinder, Pricing
+from designer.fabric.fabric import Fabric
 from designer.fabric.mixed import MixedShape
 from designer.fabric.shape import ClosShape, Hosts, Media
 from designer.formulation.blocks import one_port
@@ -28,6 +29,7 @@ from designer.workload.traffic import Traffic
 
 BIG = np.int64(1) << 52
 Pool = tuple[int, int, str]
+Stands = Callable[[Fabric, Instance, Traffic], bool]
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ class _Choice:
 class JoinedSearch:
     """The search over the networks that join all kinds of a cluster; `should_end` is asked between its parts.
 
+    `stands` says of a network whether it carries all that is asked after failures, where arithmetic leaves that open.
     `open_cents` is the least that networks not looked at can cost.
     """
 
@@ -102,6 +105,7 @@ class JoinedSearch:
     pricing: Pricing
     media: MediaFinder
     should_end: Callable[[], bool]
+    stands: Stands | None = None
     best: PricedMixed | None = None
     below_cents: float = math.inf
     open_cents: float = math.inf
@@ -123,6 +127,8 @@ class JoinedSearch:
         outer = self.best, self.below_cents
         self._spines(wary=False, factors=[None])
         if self.best is None or self.best is outer[0] or self._holds(self.best.shape):
+            return
+        if self.stands is not None and self.stands(self.best.draw(), self.instance, self.traffic):
             return
         least = min(float(self.best.cents), self.open_cents)
         self.best, self.below_cents = outer
@@ -317,35 +323,55 @@ class JoinedSearch:
             self._take(MixedShape(tuple(shapes)))
 
     def _holds(self, shape: MixedShape) -> bool:
-        """Whether even splitting over the spines, less what is lost, carries what is asked after every failure.
+        """Whether what leaves have by themselves carries what is asked after every failure.
 
-        Of leaves with bundles of their own each may have enough links, and yet not where the others have theirs: with
-        R the least part of its need that a leaf has to each spine, a leaf that loses a link gets (S - 1) R and what it
-        has left there. A lost leaf asks the same of all kinds here.
+        Of leaves with bundles of their own each may have enough links, and yet not where the others have theirs. Leaf l
+        with b_l links of c_l Gb/s to each of S spines sends X_l; without one of its links it puts up to the part p_l of
+        that on any other spine, where leaf m is to get it:
+        min(X_l, X_m) (p_l - 1/S) + X_m / S <= b_m c_m  for all pairs is enough. By ECMP p_l = b_l / (S b_l - 1).
         """
         if shape.one_tier:
             return True
-        first = shape.parts[0]
-        sides = self._sides(first.layout, wary=False)
-        needs = [side.needs for side in sides]
+        needs = [side.needs for side in self._sides(shape.parts[0].layout, wary=False)]
         factor = max(need.detour(part.down) for need, part in zip(needs, shape.parts, strict=True))
-        spread: list[tuple[float, float]] = []  # to each spine, and for one link: as parts of what the leaf sends
+        ends: list[_LeafLinks] = []
         for need, part in zip(needs, shape.parts, strict=True):
             sent, gbps = need.leaf_gbps(part.down), part.leaf.up_mode.gbps if part.leaf.up_mode else 1
             if part.uplinks < links_for(sent * factor, gbps):
                 return False
             if sent > 0:
-                link = gbps / sent
-                spread.append((link * (part.uplinks // shape.spines), link))
-        least = min((to_spine for to_spine, _ in spread), default=math.inf)
+                ends.append(_LeafLinks(sent, part.uplinks // shape.spines, gbps, part.leaves))
         ecmp = self.instance.requirements.routing == "ecmp"
-        for item in needs[0].lost_links:
-            if item.kind != "link":
-                continue
-            for to_spine, link in spread:
-                left = (shape.spines - item.count) * least
-                if not ecmp and item.count == 1:
-                    left += min(least, to_spine - link)
-                if left < item.share - EPSILON:
-                    return False
-        return True
+        lost = [item for item in needs[0].lost_links if item.kind == "link" and shape.spines > 1]
+        return all(_carried(ends, shape.spines, item.count, item.share, ecmp=ecmp) for item in lost)
+
+
+@dataclass(frozen=True)
+class _LeafLinks:
+    """What a leaf of some kind sends, its `bundle` of links of `gbps` to each spine, and leaves like it in a fabric."""
+
+    sent_gbps: float
+    bundle: int
+    gbps: int
+    leaves: int
+
+
+def _carried(ends: list[_LeafLinks], spines: int, count: int, share: float, *, ecmp: bool) -> bool:
+    """Whether all leaves get `share` of what they send when one of them has lost so many links."""
+    if count > 1:
+        if len({(end.bundle, end.gbps) for end in ends}) == 1:
+            return True  # as on a Clos with these bundles
+        return all((spines - count) * end.bundle * end.gbps >= share * end.sent_gbps - EPSILON for end in ends)
+    for one, other in product(ends, repeat=2):
+        if one is other and one.leaves == 1:
+            continue
+        if ecmp:
+            part = one.bundle / (spines * one.bundle - 1)
+        else:
+            there = min(1 / spines, (one.bundle - 1) * one.gbps / (share * one.sent_gbps))
+            part = (1 - there) / (spines - 1)
+        between = min(one.sent_gbps, other.sent_gbps)
+        on_spine = between * (part - 1 / spines) + other.sent_gbps / spines
+        if share * on_spine > other.bundle * other.gbps + EPSILON:
+            return False
+    return True

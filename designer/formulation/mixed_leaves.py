@@ -25,7 +25,10 @@ NEVER = np.int64(1) << 40  # links to a bundle that no switch has
 
 @dataclass(frozen=True)
 class LostLinks:
-    """A failure above the leaves: `count` of a `kind` go, and so many `links` of each of some leaves must be left."""
+    """A failure above the leaves: `count` of a `kind` go, and so many `links` of each of some leaves must be left.
+
+    A "spine" is left alone, where there are others, by all that the loss of links touches.
+    """
 
     kind: str
     count: int
@@ -57,9 +60,11 @@ def least_bundles(need: Ints, lost: Sequence[LostLinks], spines: Ints, *, ecmp: 
     several = single.copy()
     for item in lost:
         links = item.links[:, None]
-        if item.kind == "switch":
+        if item.kind in ("switch", "spine"):
             left = count - item.count
             least = np.where(left > 0, -(-links // np.maximum(left, 1)), NEVER)
+            if item.kind == "spine":
+                least = np.where(count == 1, 1, least)
             single, several = np.maximum(single, least), np.maximum(several, least)
         elif not ecmp:
             least = -(-(links + item.count) // count)
@@ -151,7 +156,7 @@ class KindSide:
             left = whole_links(found.gbps * item.share, spine.gbps)
             lost.append(LostLinks(item.kind, item.count, left))
             if self.wary and item.kind == "link":
-                lost.append(LostLinks("switch", item.count, left))
+                lost.append(LostLinks("spine", item.count, left))
         return Way(leaf, spine, found.downs, found.leaves, found.base_cents, room, need, tuple(lost))
 
     def attachments(self, leaf: LeafKind) -> "Attachments":

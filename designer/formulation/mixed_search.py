@@ -19,7 +19,7 @@ from designer.fabric.fabric import Column, Fabric
 from designer.fabric.shape import ClosShape
 from designer.fabric.union import Part, united
 from designer.formulation.clos_search import ClosSearch, Limits, Report
-from designer.formulation.mixed_clos import JoinedSearch
+from designer.formulation.mixed_clos import JoinedSearch, Stands
 from designer.instance.instance import Cluster, Instance
 from designer.workload.traffic import Traffic
 
@@ -66,7 +66,10 @@ class MixedNetwork:
 
 @dataclass(frozen=True)
 class MixedProposal:
-    """The best network found and what is proven, as `clos_search.Proposal` tells of a Clos."""
+    """The best network found and what is proven, as `clos_search.Proposal` tells of a Clos.
+
+    The search also ends "open" where a cheaper network may or may not carry what is asked after failures.
+    """
 
     network: MixedNetwork | None
     bound_cents: float
@@ -84,12 +87,13 @@ class _Found:
 
 @dataclass
 class MixedSearch:
-    """The search for one instance whose servers differ."""
+    """The search for one instance whose servers differ; `stands` is as of `JoinedSearch`."""
 
     instance: Instance
     traffic: Traffic
     pricing: Pricing
     media: MediaFinder
+    stands: Stands | None = None
     _known: dict[Kinds, _Found] = field(default_factory=dict[Kinds, _Found])
 
     def run(self, limits: Limits, report: Report | None = None) -> MixedProposal:
@@ -108,7 +112,8 @@ class MixedSearch:
             return MixedProposal(None, math.inf if ended == "infeasible" else bound, ended)
         parts = tuple(found.part for found in (self._known[key] for key in chosen[1]) if found.part is not None)
         network = MixedNetwork(self.instance.cluster, parts)
-        ended = "optimal" if bound >= network.cents else self._ended(limits, began) or "gap"
+        left = "gap" if limits.gap else "open"
+        ended = "optimal" if bound >= network.cents else self._ended(limits, began) or left
         if report:
             report(network.cents, int(min(bound, network.cents)))
         return MixedProposal(network, min(bound, network.cents), ended)
@@ -136,6 +141,7 @@ class MixedSearch:
             self.pricing,
             self.media,
             lambda: limits.should_stop() or time.monotonic() >= deadline,
+            self.stands,
         )
         search.run()
         if search.best is None:
