@@ -44,8 +44,8 @@ TILES_WORDS = (
 )
 CLOS_WORDS = "Clos networks of one switch model and mode per tier"
 MIXED_WORDS = (
-    "networks of several kinds of servers: leaves of one model and mode for each kind, all kinds under the same spines "
-    "by equal bundles, or one switch to a fabric; kinds that no phase joins also apart, each on a Clos network"
+    "Clos networks of several kinds of servers: leaves of one model and mode for each kind, all kinds under the same "
+    "spines by equal bundles, or one switch to a fabric; kinds that no phase joins also apart, each on a Clos network"
 )
 MESH_GPUS = 4096  # up to here meshes are tried without being asked: the certificate of each takes a second at most
 SMALL_GPUS = 128  # up to here link placement is tried beside the Clos networks without being asked
