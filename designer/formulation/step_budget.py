@@ -197,10 +197,7 @@ def rounded_down(part: float) -> float:
 
 def given_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
     """The part of line rate that the uplinks of a Clos leave of each phase in its most demanding step, rounded down."""
-    return {
-        phase.name: rounded_down(min(parts))
-        for phase, parts in _step_parts(shape, traffic)
-    }
+    return {phase.name: rounded_down(min(parts)) for phase, parts in _step_parts(shape, traffic)}
 
 
 def carried_by(shape: ClosShape, traffic: Traffic) -> dict[str, float]:
