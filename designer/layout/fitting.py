@@ -181,7 +181,7 @@ class _Bounds:
             return found.bound_cents, ended or (found.termination if found.termination in LIMITED else None)
         for family in LISTED:
             if family.name == item.family:
-                cheapest = family.search(self.least, self.traffic, self.prices, self.media).cheapest()
+                cheapest = family.search(self.least, self.traffic, self.prices, self.media, None).cheapest()
                 return (math.inf if cheapest is None else float(cheapest.cents)), ended
         if item.drawn is None or math.isinf(cost_cents):
             return float(any_network_bound(self.least, self.traffic, self.prices, self.media).cents or 0), ended
