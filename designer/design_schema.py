@@ -45,6 +45,7 @@ class BillLineRecord(Record):
     description: str
     used_for: str = Field(description="tier of a switch, or class of links")
     quantity: Count
+    reused: Count = Field(0, description="pieces among them that are owned already: they are not bought")
     unit_usd: Usd
     unit_energy_usd: Usd = Field(description="energy of one piece; 0 where the objective does not count it")
     unit_power_w: Annotated[float, Field(ge=0)]

@@ -65,11 +65,13 @@ def link_media(
     upper_ports_per_cage: int,
     gbps: int,
     length_m: float,
+    keep: frozenset[str] = frozenset(),
 ) -> tuple[LinkMedium, ...]:
     """All ways to carry links of `gbps` over `length_m` between cages of these kinds that no other way beats.
 
-    A way beats another of the same bundle when it is no worse in all three prices and all three powers. The cheapest a
-    link with full cages comes first; equal ones are ordered by power, then by key. Empty when nothing fits.
+    A way beats another of the same bundle when it is no worse in all three prices and all three powers; ways with a
+    component in `keep` stay all the same. The cheapest a link with full cages comes first; equal ones are ordered by
+    power, then by key. Empty when nothing fits.
     """
     fitting = [
         *_optics(catalog, (lower_cage, lower_ports_per_cage), (upper_cage, upper_ports_per_cage), gbps, length_m),
@@ -89,7 +91,8 @@ def link_media(
 
     kept: list[LinkMedium] = []
     for medium in sorted(fitting, key=order):  # whatever beats a medium comes before it in this order
-        if not any(_beats(other, medium) for other in kept):
+        named = {medium.per_lower_cage, medium.per_upper_cage, medium.per_link}
+        if named & keep or not any(_beats(other, medium) for other in kept):
             kept.append(medium)
     return tuple(kept)
 

@@ -1,6 +1,7 @@
-"""The bill of materials of a fabric, counted from its nodes and ports: what is bought, for which links, at what price.
+"""The bill of materials of a fabric, counted from its nodes and ports: what it takes, for which links, at what price.
 
-A cage counts once, however many links leave it; a splitter cable counts once, however many lanes it has.
+A cage counts once, however many links leave it; a splitter cable counts once, however many lanes it has. Of what is
+owned already only the energy costs.
 """
 
 from collections import Counter
@@ -11,6 +12,7 @@ import numpy as np
 from designer.catalog.components import Catalog
 from designer.catalog.media import item_unit
 from designer.costing.pricing import Pricing
+from designer.costing.stock import Piece, Stock, piece_of
 from designer.fabric.fabric import GPU, LINK_CLASSES, Column, Fabric
 from designer.units import usd
 
@@ -21,7 +23,10 @@ SWITCH_CLASSES = {2: "leaf", 3: "spine", 4: "core"}
 
 @dataclass(frozen=True)
 class BillLine:
-    """One line: `quantity` pieces of a component for a class of links or a tier, with price, power and origin."""
+    """One line: `quantity` pieces of a component for a class of links or a tier, with price, power and origin.
+
+    `reused` of them are owned already.
+    """
 
     item: str
     section: str
@@ -35,11 +40,17 @@ class BillLine:
     power_assumed: bool
     source: str
     date: str
+    reused: int = 0
+
+    @property
+    def bought(self) -> int:
+        """Pieces that are bought."""
+        return self.quantity - self.reused
 
     @property
     def total_cents(self) -> int:
         """What the line adds to the objective."""
-        return self.quantity * (self.unit_cents + self.unit_energy_cents)
+        return self.bought * self.unit_cents + self.quantity * self.unit_energy_cents
 
     def to_document(self) -> dict[str, object]:
         """The line as plain data, money in USD."""
@@ -49,6 +60,7 @@ class BillLine:
             "description": self.description,
             "used_for": self.used_for,
             "quantity": self.quantity,
+            "reused": self.reused,
             "unit_usd": usd(self.unit_cents),
             "unit_energy_usd": usd(self.unit_energy_cents),
             "unit_power_w": self.unit_power_w,
@@ -74,7 +86,7 @@ class Bill:
     @property
     def capex_cents(self) -> int:
         """The purchase alone."""
-        return sum(line.quantity * line.unit_cents for line in self.lines)
+        return sum(line.bought * line.unit_cents for line in self.lines)
 
     @property
     def energy_cents(self) -> int:
@@ -84,7 +96,7 @@ class Bill:
     @property
     def assumed_cents(self) -> int:
         """The part of the purchase whose prices no source published."""
-        return sum(line.quantity * line.unit_cents for line in self.lines if line.price_assumed)
+        return sum(line.bought * line.unit_cents for line in self.lines if line.price_assumed)
 
     @property
     def power_w(self) -> float:
@@ -92,16 +104,46 @@ class Bill:
         return sum(line.quantity * line.unit_power_w for line in self.lines)
 
     def pieces(self, *sections: str) -> int:
-        """Pieces bought of these sections of the catalog."""
+        """Pieces of these sections of the catalog, owned ones among them."""
         return sum(line.quantity for line in self.lines if line.section in sections)
 
 
-def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bill:
+def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing, labour: BillLine | None = None) -> Bill:
     """The bill of `fabric` at the prices of `catalog`; switches that are owned are not on it, what is plugged in is.
+
+    Where `pricing` has a stock, lines say how much of it they use, the first of them first. `labour` is a further line.
 
     Raises:
         CatalogError: the fabric names a component that the catalog does not hold.
     """
+    left: Counter[Piece] = Counter() if pricing.stock is None else Counter(pricing.stock.owned)
+    lines: dict[BillLine, list[int]] = {}  # a cable of one price for several lengths is one line
+    for (item, used_for, length_m), count in count_pieces(fabric, catalog).items():
+        piece = piece_of(catalog, item, length_m)
+        reused = min(count, left[piece])
+        left[piece] -= reused
+        entry = lines.setdefault(_line(catalog, pricing, item, used_for, length_m, 0), [0, 0])
+        entry[0] += count
+        entry[1] += reused
+    bill = tuple(replace(line, quantity=count, reused=reused) for line, (count, reused) in lines.items())
+    return Bill(bill if labour is None else (*bill, labour))
+
+
+def stock_of(fabric: Fabric, catalog: Catalog, *, new_switches: bool = True) -> Stock:
+    """All pieces of a fabric as a stock.
+
+    Raises:
+        CatalogError: the fabric names a component that the catalog does not hold.
+    """
+    pieces: Counter[Piece] = Counter()
+    for (item, _, length_m), count in count_pieces(fabric, catalog).items():
+        item_unit(catalog, item, length_m)
+        pieces[piece_of(catalog, item, length_m)] += count
+    return Stock(catalog, tuple((*piece, count) for piece, count in pieces.items()), new_switches)
+
+
+def count_pieces(fabric: Fabric, catalog: Catalog) -> Counter[tuple[str, str, float]]:
+    """Pieces of a fabric as (key, what for, length in metres); the length of a switch or module is 0."""
     quantity: Counter[tuple[str, str, float]] = Counter()
     modules: dict[tuple[str, str], list[Column]] = {}
     nodes, links = fabric.nodes, fabric.links
@@ -130,11 +172,7 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing) -> Bil
                 quantity[item, used_for, use.length_m] += len(np.unique(sockets))
     for (item, used_for), parts in modules.items():  # one module serves links of several lengths, and both their ends
         quantity[item, used_for, 0.0] += len(np.unique(np.concatenate(parts)))
-    lines: dict[BillLine, int] = {}  # a cable of one price for several lengths is one line
-    for key, count in quantity.items():
-        line = _line(catalog, pricing, *key, 0)
-        lines[line] = lines.get(line, 0) + count
-    return Bill(tuple(replace(line, quantity=count) for line, count in lines.items()))
+    return quantity
 
 
 def _pairs(one: Column, other: Column) -> tuple[list[int], list[int]]:

@@ -1,11 +1,16 @@
-"""Unit prices under an objective: purchase and the energy of some years (tco), or purchase alone (all others)."""
+"""Unit prices under an objective: purchase and the energy of some years (tco), or purchase alone (all others).
+
+Prices are full ones; a stock of pieces that are owned takes purchases off a whole network (`saved_cents`).
+"""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from designer.catalog.components import Catalog, Switch
 from designer.catalog.media import LinkMedium, link_media
+from designer.costing.stock import Piece, Stock, class_pieces
 from designer.fabric.shape import ClassTally, ClosShape, Media
 from designer.instance.schema import CablingSection, EnergySection
 from designer.units import energy_cents
@@ -17,6 +22,7 @@ class Pricing:
 
     objective: str
     energy: EnergySection
+    stock: Stock | None = field(default=None, kw_only=True)
 
     def unit_cents(self, price_cents: int, power_w: float) -> int:
         """Objective of one piece of this price and power."""
@@ -40,6 +46,14 @@ class Pricing:
             self.unit_cents(medium.link_cents, medium.link_w),
         )
 
+    def saved_cents(self, needed: Mapping[Piece, int]) -> int:
+        """What a network saves of its full price by using what is owned."""
+        return 0 if self.stock is None else self.stock.saved_cents(needed)
+
+    def permits(self, needed: Mapping[Piece, int]) -> bool:
+        """Whether what a network needs may be bought where it is not owned."""
+        return self.stock is None or self.stock.permits(needed)
+
     def class_cents(self, tally: ClassTally, medium: LinkMedium) -> int:
         """Objective of a class of links."""
         return tally.cost_cents(*self.medium_cents(medium))
@@ -52,9 +66,13 @@ class Pricing:
 
 @dataclass(frozen=True)
 class MediaFinder:
-    """The media that fit between two kinds of ports, remembered: the same question comes often."""
+    """The media that fit between two kinds of ports, remembered: the same question comes often.
+
+    Media of a component in `keep` are among them even where others are cheaper.
+    """
 
     catalog: Catalog
+    keep: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     def __hash__(self) -> int:
         return id(self.catalog)
@@ -70,7 +88,7 @@ class MediaFinder:
         self, lower: tuple[str, int], upper: tuple[str, int], gbps: int, length_m: float
     ) -> tuple[LinkMedium, ...]:
         """What `between` remembers."""
-        return link_media(self.catalog, *lower, *upper, gbps, length_m)
+        return link_media(self.catalog, *lower, *upper, gbps, length_m, self.keep)
 
 
 def with_media(shape: ClosShape, media: MediaFinder, cabling: CablingSection, pricing: Pricing) -> ClosShape | None:
@@ -116,6 +134,26 @@ def shape_cents(shape: ClosShape, pricing: Pricing) -> int:
         ValueError: the shape has no media yet.
     """
     return sum(cost_parts(shape, pricing).values())
+
+
+def shape_pieces(shape: ClosShape, catalog: Catalog) -> Counter[Piece]:
+    """Every switch, module and cable that a shape with media takes.
+
+    Raises:
+        ValueError: the shape has no media yet.
+    """
+    if shape.media is None:
+        raise ValueError("a shape without media")
+    media, tally = shape.media, shape.tally()
+    needed: Counter[Piece] = Counter({(shape.leaf.switch.key, 0.0): shape.all_leaves})
+    needed += class_pieces(catalog, tally["host"], media.host, media.host_m)
+    if shape.spines and media.leaf_spine:
+        needed[shape.spines.tier.switch.key, 0.0] += shape.spines_per_fabric * shape.fabrics
+        needed += class_pieces(catalog, tally["leaf_spine"], media.leaf_spine, media.leaf_spine_m)
+    if shape.cores and media.spine_core:
+        needed[shape.cores.tier.switch.key, 0.0] += shape.cores_per_fabric * shape.fabrics
+        needed += class_pieces(catalog, tally["spine_core"], media.spine_core, media.spine_core_m)
+    return needed
 
 
 def cost_parts(shape: ClosShape, pricing: Pricing) -> dict[str, int]:

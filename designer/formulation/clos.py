@@ -369,10 +369,10 @@ class ClosProgram:
             leaf_cages = self._product(self.leaves, self.uplink_cages, most_leaves * self.most_uplinks, "leaf_cages")
         spines = self.spines if hardware.core is None else self.all_spines
         times = self.rules.fabrics
+        self.leaf_spine_tally = leaf_cages, self.spine_down_cages, self.leaf_links
+        self.spine_count = spines
         terms: list[tuple[Var, int]] = [
-            (leaf_cages, lower),
-            (self.spine_down_cages, upper),
-            (self.leaf_links, link),
+            *zip(self.leaf_spine_tally, (lower, upper, link), strict=True),
             (spines, hardware.spine_cents),
         ]
         if hardware.core is not None:
@@ -382,7 +382,11 @@ class ClosProgram:
             cages = links
             if self.spine_uplink_cages is not self.spine_uplinks:
                 cages = self._product(self.all_spines, self.spine_uplink_cages, most, "spine_core_cages")
-            terms += [(cages, lower), (self.core_cages, upper), (links, link), (self.cores, hardware.core_cents)]
+            self.spine_core_tally = cages, self.core_cages, links
+            terms += [
+                *zip(self.spine_core_tally, (lower, upper, link), strict=True),
+                (self.cores, hardware.core_cents),
+            ]
         base = [option.base_cents for option in self.options]
         self.cost = cp_model.LinearExpr.weighted_sum(
             [*self.take, *(variable for variable, _ in terms)], [*base, *(times * cents for _, cents in terms)]

@@ -9,20 +9,21 @@ below that cost.
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designer.catalog.components import PortMode
+from designer.catalog.components import PortMode, Switch
 from designer.costing.pricing import MediaFinder, Pricing, shape_cents
 from designer.fabric.shape import ClosShape, Cores, Hosts, Media, Spines, Tier, leaf_sizes
 from designer.formulation.clos import Answer, ClosProgram, Hardware, LeafOption, LostNeed, Rules
+from designer.formulation.clos_parts import Attachment, Group, Need, Pods, Slice, link_needs
 from designer.formulation.demand import Needs, links_for, whole_links
 from designer.formulation.hardware import LeafKind, TierKind, leaf_kinds, tiers_above, usable_switches
 from designer.formulation.pod_bounds import pod_bounds
 from designer.instance.instance import Instance
 from designer.instance.schema import RequirementsSection
-from designer.workload.cuts import CutFunction, Ints, Layout, layouts
+from designer.workload.cuts import CutFunction, Ints, layouts
 from designer.workload.traffic import Traffic
 
 Report = Callable[[int | None, int | None], None]
@@ -53,32 +54,6 @@ class Proposal:
     solves: int = 0
 
 
-@dataclass(frozen=True)
-class _Slice:
-    """One choice of planes and endpoint order, with its needs."""
-
-    hosts: Hosts
-    layout: Layout
-    needs: Needs
-
-    @property
-    def fabrics(self) -> int:
-        return self.hosts.planes * -(-self.hosts.rails // self.layout.rails)
-
-
-@dataclass
-class _Group:
-    """Options on one choice of hardware, and the least that any of its networks costs."""
-
-    part: _Slice
-    hardware: Hardware
-    options: list[LeafOption]
-    bound_cents: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.bound_cents = min(option.bound_cents for option in self.options)
-
-
 class ClosSearch:
     """The search over the Clos family for one instance."""
 
@@ -106,7 +81,7 @@ class ClosSearch:
         """Search until proven, or until a limit; `start` is a shape with media that meets the requirements."""
         deadline = time.monotonic() + limits.time_limit_s
         if start is not None:
-            self._take(start, shape_cents(start, self.pricing))
+            self._take(start, self.paid_cents(start))
         slices = list(self._slices())
         for part in slices:
             self._single_tier(part)
@@ -144,7 +119,7 @@ class ClosSearch:
             termination = "gap"
         return Proposal(self.best, self.best_cents, bound, termination, self.solves)
 
-    def _least_base_cents(self, slices: list[_Slice]) -> float:
+    def _least_base_cents(self, slices: list[Slice]) -> float:
         """What leaves and host links alone cost at least in any network of several tiers."""
         bases = (
             attachment.base_cents
@@ -162,7 +137,16 @@ class ClosSearch:
         if self.best_cents is None or cost_cents < self.best_cents:
             self.best, self.best_cents = shape, cost_cents
 
-    def _slices(self) -> Iterator[_Slice]:
+    def paid_cents(self, shape: ClosShape) -> int:
+        """What a shape with media costs."""
+        return shape_cents(shape, self.pricing)
+
+    def permits(self, shape: ClosShape) -> bool:
+        """Whether a shape with media may be built."""
+        del shape  # all may, where nothing is owned
+        return True
+
+    def _slices(self) -> Iterator[Slice]:
         cluster, search = self.instance.cluster, self.instance.search
         for mode in cluster.nic.modes:
             if search.planes is not None and mode.ports not in search.planes:
@@ -171,9 +155,9 @@ class ClosSearch:
             for layout in layouts(self.traffic, search.leaf_sharing):
                 cuts = CutFunction(self.traffic, layout, self._leaf_rates)
                 needs = self.needs_of(cuts, self.instance.requirements, mode.ports, mode.gbps)
-                yield _Slice(hosts, layout, needs)
+                yield Slice(hosts, layout, needs)
 
-    def _single_tier(self, part: _Slice) -> None:
+    def _single_tier(self, part: Slice) -> None:
         """One switch to a fabric: as many whole rails as fit, or all endpoints; no choice is left to solve."""
         layout, hosts = part.layout, part.hosts
         pinned = self.instance.search.leaf
@@ -193,18 +177,18 @@ class ClosSearch:
                 if math.isinf(needs.detour(down)):
                     continue
                 shape = ClosShape(hosts, wide, kind.tier, down, media=Media(kind.medium, self._host_m))
-                if not shape.problems():
-                    self._take(shape, shape_cents(shape, self.pricing))
+                if not shape.problems() and self.permits(shape):
+                    self._take(shape, self.paid_cents(shape))
 
     @property
     def _host_m(self) -> float:
         return self.instance.cabling.host_m
 
-    def _leaf_kinds(self, part: _Slice) -> Iterator[LeafKind]:
+    def _leaf_kinds(self, part: Slice) -> Iterator[LeafKind]:
         hosts = part.hosts
         return leaf_kinds(self.switches, hosts.nic, hosts.planes, hosts.gbps, self.media, self.instance.cabling)
 
-    def _groups(self, slices: list[_Slice], tiers: int) -> Iterator[_Group]:
+    def _groups(self, slices: list[Slice], tiers: int) -> Iterator[Group]:
         for part in slices:
             for kind in self._leaf_kinds(part):
                 attachments = list(self._attachments(part, kind))
@@ -214,8 +198,8 @@ class ClosSearch:
                     yield from self._groups_of(part, kind, spine, attachments, tiers)
 
     def _groups_of(
-        self, part: _Slice, kind: LeafKind, spine: TierKind, attachments: list["_Attachment"], tiers: int
-    ) -> Iterator[_Group]:
+        self, part: Slice, kind: LeafKind, spine: TierKind, attachments: list[Attachment], tiers: int
+    ) -> Iterator[Group]:
         if tiers == 2:
             hardware = self._hardware(kind, spine, None)
             options = [self._option(part, hardware, attachment) for attachment in attachments]
@@ -235,10 +219,10 @@ class ClosSearch:
             options = [option for attachment in hopeful for option in self._pod_options(part, hardware, attachment)]
             yield from self._kept(part, hardware, options)
 
-    def _kept(self, part: _Slice, hardware: Hardware, options: list[LeafOption | None]) -> Iterator[_Group]:
+    def _kept(self, part: Slice, hardware: Hardware, options: list[LeafOption | None]) -> Iterator[Group]:
         kept = [option for option in options if option is not None and self._hopeful(option)]
         if kept:
-            yield _Group(part, hardware, kept)
+            yield Group(part, hardware, kept)
 
     def _hopeful(self, option: LeafOption | None) -> bool:
         return option is not None and (self.best_cents is None or option.bound_cents < self.best_cents)
@@ -255,7 +239,7 @@ class ClosSearch:
             pricing.medium_cents(core.medium) if core else (0, 0, 0),
         )
 
-    def _attachments(self, part: _Slice, kind: LeafKind) -> Iterator["_Attachment"]:
+    def _attachments(self, part: Slice, kind: LeafKind) -> Iterator[Attachment]:
         """Numbers of ports to endpoints worth a look, with leaves and what leaves and host links cost."""
         layout, hosts, pinned = part.layout, part.hosts, self.instance.search.leaf
         tier, management = kind.tier, hosts.management_ports
@@ -268,9 +252,9 @@ class ClosSearch:
             downs = [pinned.down] if pinned.down <= radix else []
         if not layout.mixed and layout.rails > 1 and self.instance.search.leaf_sharing == "none":
             downs = [down for down in downs if down < 2 * layout.per_rail]
-        leaf_cents = self.pricing.switch_cents(tier.switch)
         for down in sorted(set(downs)):
-            if self.best_cents is not None and part.fabrics * layout.leaves(down) * leaf_cents >= self.best_cents:
+            leaves_cents = self._switches_cents(tier.switch, part.fabrics * layout.leaves(down))
+            if self.best_cents is not None and leaves_cents >= self.best_cents:
                 continue
             sizes = leaf_sizes(layout, down, management)
             if len(sizes) < 2 or math.isinf(part.needs.detour(down)):
@@ -279,15 +263,20 @@ class ClosSearch:
             free_cages = tier.switch.cages - -(-down // tier.down_mode.ports_per_cage)
             free_ports = tier.switch.max_ports - down
             base_cents = shape_cents(shape, self.pricing)
-            if free_cages > 0 and free_ports > 0 and (self.best_cents is None or base_cents < self.best_cents):
-                yield _Attachment(down, len(sizes), base_cents, free_cages, free_ports)
+            paid = self.best_cents is None or self.paid_cents(shape) < self.best_cents
+            if free_cages > 0 and free_ports > 0 and paid and self.permits(shape):
+                yield Attachment(down, len(sizes), base_cents, free_cages, free_ports)
+
+    def _switches_cents(self, switch: Switch, count: int) -> int:
+        """What so many switches cost at least, whatever else there is."""
+        return count * self.pricing.switch_cents(switch)
 
     def _option(
         self,
-        part: _Slice,
+        part: Slice,
         hardware: Hardware,
-        attachment: "_Attachment",
-        pods: "_Pods | None" = None,
+        attachment: Attachment,
+        pods: Pods | None = None,
         spine_uplinks: int = 0,
         bound_cents: int | None = None,
     ) -> LeafOption | None:
@@ -322,7 +311,7 @@ class ClosSearch:
             *((pods.leaves_per_pod, pods.pods, pods.last_pod_leaves, pods.links) if pods else ()),
         )
 
-    def _uplinks(self, part: _Slice, hardware: Hardware, attachment: "_Attachment") -> int | None:
+    def _uplinks(self, part: Slice, hardware: Hardware, attachment: Attachment) -> int | None:
         """The fewest uplinks that a leaf can do with; None where they do not fit."""
         needs, gbps = part.needs, hardware.spine.gbps
         up_mode = hardware.spine.lower.up_mode or PortMode(1, gbps)
@@ -337,35 +326,43 @@ class ClosSearch:
         return max(least, fixed or 0)
 
     def _closed_bounds(
-        self, part: _Slice, hardware: Hardware, attachment: "_Attachment", uplinks: int, pods: Ints, spine_core: Ints
+        self, part: Slice, hardware: Hardware, attachment: Attachment, uplinks: int, pods: Ints, spine_core: Ints
     ) -> Ints:
         """What any network with these pods and links above them costs at least, for each entry of the arrays.
 
         Needed links, the cages they occupy, and whole switches for their ports.
         """
-        leaf_spine = attachment.leaves * uplinks
-        lower, upper, link = hardware.leaf_spine_cents
+        cents = np.zeros(len(pods), dtype=np.int64)
+        for need in self._least_needs(hardware, attachment, uplinks, pods, spine_core):
+            cents += need.cents * need.count
+        return attachment.base_cents + part.fabrics * cents
+
+    def _least_needs(
+        self, hardware: Hardware, attachment: Attachment, uplinks: int, pods: Ints, spine_core: Ints
+    ) -> Iterator[Need]:
+        """What one fabric needs at least beyond leaves and hosts, for each entry of the arrays."""
+        medium, length_m = hardware.spine.medium, self.instance.cabling.leaf_spine_m
+        leaf_spine = np.full(len(pods), attachment.leaves * uplinks, dtype=np.int64)
         mode, tier = hardware.spine.lower.up_mode, hardware.spine.tier
         per_cage = mode.ports_per_cage if mode else 1
         down_per_cage = tier.down_mode.ports_per_cage
-        flat = link * leaf_spine + lower * attachment.leaves * -(-uplinks // per_cage)
-        flat += upper * -(-leaf_spine // down_per_cage)
-        cents = np.full(len(pods), flat, dtype=np.int64)
+        lower = np.full(len(pods), attachment.leaves * -(-uplinks // per_cage), dtype=np.int64)
+        yield from link_needs(medium, length_m, hardware.leaf_spine_cents, lower, leaf_spine, down_per_cage)
         up_per_cage = max(item.ports_per_cage for item in tier.switch.modes)
         if hardware.core is not None:
             up_mode, core = hardware.core.lower.up_mode, hardware.core.tier
             up_per_cage = up_mode.ports_per_cage if up_mode else 1
-            lower, upper, link = hardware.spine_core_cents
-            core_per_cage = core.down_mode.ports_per_cage
-            cents += link * spine_core + lower * -(-spine_core // up_per_cage) + upper * -(-spine_core // core_per_cage)
-            cents += hardware.core_cents * -(-spine_core // core.switch.radix(core.down_mode))
+            medium, length_m = hardware.core.medium, self.instance.cabling.spine_core_m
+            core_per_cage, lower = core.down_mode.ports_per_cage, -(-spine_core // up_per_cage)
+            yield from link_needs(medium, length_m, hardware.spine_core_cents, lower, spine_core, core_per_cage)
+            yield Need(core.switch.key, 0.0, hardware.core_cents, -(-spine_core // core.switch.radix(core.down_mode)))
         cages = (leaf_spine / down_per_cage + spine_core / up_per_cage) / tier.switch.cages
         by_cages = np.ceil(cages - 1e-9).astype(np.int64)
         by_ports = -(-(leaf_spine + spine_core) // tier.switch.max_ports)
         spines = np.maximum(np.maximum(by_cages, by_ports), pods)
-        return attachment.base_cents + part.fabrics * (cents + hardware.spine_cents * spines)
+        yield Need(tier.switch.key, 0.0, hardware.spine_cents, spines)
 
-    def _pod_options(self, part: _Slice, hardware: Hardware, attachment: "_Attachment") -> Iterator[LeafOption | None]:
+    def _pod_options(self, part: Slice, hardware: Hardware, attachment: Attachment) -> Iterator[LeafOption | None]:
         core, tier = hardware.core, hardware.spine.tier
         uplinks = self._uplinks(part, hardware, attachment)
         most = min(attachment.leaves - 1, tier.switch.radix(tier.down_mode) - 1)
@@ -380,33 +377,45 @@ class ClosSearch:
         kept = np.flatnonzero(bounds < best)
         if not len(kept):
             return
+        bounds[kept] = self._pod_bounds(part, hardware, attachment, uplinks, sizes[kept], links[kept], bounds[kept])
+        for index in kept[bounds[kept] < best].tolist():
+            last = attachment.leaves - (int(pods[index]) - 1) * int(sizes[index])
+            chosen = Pods(int(sizes[index]), int(pods[index]), last, int(links[index]), float(intact[index]), core.gbps)
+            yield self._option(part, hardware, attachment, chosen, bound_cents=int(bounds[index]))
+
+    def _pod_bounds(
+        self,
+        part: Slice,
+        hardware: Hardware,
+        attachment: Attachment,
+        uplinks: int,
+        sizes: Ints,
+        links: Ints,
+        loose_cents: Ints,
+    ) -> Ints:
+        """What any network with pods of these sizes costs at least, bundle by bundle; never below `loose_cents`."""
         up_mode = hardware.spine.lower.up_mode or PortMode(1, hardware.spine.gbps)
         leaf_gbps = part.needs.leaf_gbps(attachment.down)
-        bounds[kept] = pod_bounds(
+        lost = tuple(
+            (links_for(leaf_gbps * item.share, hardware.spine.gbps), item.count)
+            for item in part.needs.lost_links
+            if item.kind == "switch"
+        )
+        return pod_bounds(
             hardware,
             part.fabrics,
             attachment.leaves,
             attachment.base_cents,
             uplinks,
             min(attachment.free_ports, attachment.free_cages * up_mode.ports_per_cage),
-            tuple(
-                (links_for(leaf_gbps * item.share, hardware.spine.gbps), item.count)
-                for item in part.needs.lost_links
-                if item.kind == "switch"
-            ),
-            sizes[kept],
-            pods[kept],
-            links[kept],
-            bounds[kept],
+            lost,
+            sizes,
+            -(-attachment.leaves // sizes),
+            links,
+            loose_cents,
         )
-        for index in kept[bounds[kept] < best].tolist():
-            last = attachment.leaves - (int(pods[index]) - 1) * int(sizes[index])
-            chosen = _Pods(
-                int(sizes[index]), int(pods[index]), last, int(links[index]), float(intact[index]), core.gbps
-            )
-            yield self._option(part, hardware, attachment, chosen, bound_cents=int(bounds[index]))
 
-    def _solve(self, group: _Group, limits: Limits, left_s: float) -> int | None:
+    def _solve(self, group: Group, limits: Limits, left_s: float) -> int | None:
         """Solves a group below the best cost; returns the bound it leaves open, None when it is closed."""
         requirements = self.instance.requirements
         group.options = [option for option in group.options if self._hopeful(option)]
@@ -419,7 +428,7 @@ class ClosSearch:
             requirements.symmetric_uplinks or three,
             self.instance.search.leaf.up,
         )
-        program = self.program(group.options, group.hardware, rules)
+        program = self._program(group, rules)
         self.solves += 1
         cutoff = self.best_cents
         if cutoff is not None and limits.gap:
@@ -431,7 +440,10 @@ class ClosSearch:
             return cutoff if answer.status == "infeasible" and limits.gap and cutoff is not None else None
         return max(group.bound_cents, answer.bound_cents or 0)
 
-    def _shape(self, group: _Group, answer: Answer) -> ClosShape:
+    def _program(self, group: Group, rules: Rules) -> ClosProgram:
+        return self.program(group.options, group.hardware, rules)
+
+    def _shape(self, group: Group, answer: Answer) -> ClosShape:
         option, hardware = answer.option, group.hardware
         if option is None:
             raise ValueError("an answer without a solution")
@@ -458,26 +470,3 @@ class ClosSearch:
             cores,
             media,
         )
-
-
-@dataclass(frozen=True)
-class _Attachment:
-    """`down` ports of a leaf, hence leaves, their cost with host links, and what is free for uplinks."""
-
-    down: int
-    leaves: int
-    base_cents: int
-    free_cages: int
-    free_ports: int
-
-
-@dataclass(frozen=True)
-class _Pods:
-    """Pods of `leaves_per_pod`, the links of `gbps` that each needs, and the need in Gb/s when nothing is lost."""
-
-    leaves_per_pod: int
-    pods: int
-    last_pod_leaves: int
-    links: int
-    intact_gbps: float
-    gbps: int

@@ -33,16 +33,23 @@ class TierKind:
 
 
 def usable_switches(catalog: Catalog, nic: Nic, search: SearchSection, pricing: Pricing) -> list[Switch]:
-    """Switches that the search may use, without those that another one replaces at no higher cost."""
+    """Switches that the search may use, without those that another one replaces at no higher cost.
+
+    Models that are owned stay, and where no others may be bought they are all there is.
+    """
+    stock = pricing.stock
+    owned = frozenset[str]() if stock is None else stock.keys
     allowed = [
         switch
         for key, switch in catalog.switches.items()
-        if (search.switches is None or key in search.switches) and usable_protocols(switch, nic, search)
+        if (key in owned or ((stock is None or stock.new_switches) and key in (search.switches or catalog.switches)))
+        and usable_protocols(switch, nic, search)
     ]
     return [
         switch
         for index, switch in enumerate(allowed)
-        if not any(
+        if switch.key in owned
+        or not any(
             _replaces(other, switch, pricing, earlier=number < index)
             for number, other in enumerate(allowed)
             if number != index
