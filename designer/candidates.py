@@ -31,6 +31,7 @@ from designer.formulation.step_budget import Enough, StepBudget, required, round
 from designer.formulation.tiles import TilesSearch
 from designer.instance.instance import DirectDemand, Instance
 from designer.layout.floor import Places
+from designer.rewiring.rewired import Rewired
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
@@ -70,13 +71,17 @@ class FamilyError(DesignerError):
 
 @dataclass(frozen=True)
 class Drawn:
-    """A network with its bill, its shape where it is a Clos, and where its switches stand if it has a floor."""
+    """A network with its bill, its shape where it is a Clos, and where its switches stand if it has a floor.
+
+    Beside a network that is there it knows what stays of that (`rewired`).
+    """
 
     shape: ClosShape | None
     fabric: Fabric
     bill: Bill
     compared: Compared
     places: Places | None = None
+    rewired: Rewired | None = None
 
 
 @dataclass(frozen=True)

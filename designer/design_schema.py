@@ -165,6 +165,40 @@ class FabricRecord(Record):
     )
 
 
+class MovesRecord(Record):
+    """Links of one class: kept and plugged ones of this network, pulled ones of the network that was there."""
+
+    link_class: str = Field(alias="class")
+    kept: Count
+    plugged: Count
+    pulled: Count
+
+
+class FreshRecord(Record):
+    """A network bought anew for the same instance."""
+
+    cost_usd: Usd
+    links: Count = Field(description="all of them are plugged")
+
+
+class ExistingRecord(Record):
+    """The network that was there, and what became of it."""
+
+    file: str = Field(description="its design file, as the instance names it")
+    digest: str = Field(description="digest of that file", pattern="^[0-9a-f]{64}$")
+    new_switches: bool = Field(description="whether switches may be bought")
+    most_links_moved: Count | None = Field(description="most links that may be plugged; null where any number may")
+    usd_per_link_moved: Usd
+    kept: Count = Field(description="links that stay as they are: ports, modules, cable and speed")
+    plugged: Count = Field(description="links of this network that were not there")
+    pulled: Count = Field(description="links of the old network that go")
+    kept_at_most: Count = Field(description="no choice of which switch becomes which keeps more links of this network")
+    classes: list[MovesRecord] = Field(description="the same by class of links")
+    fresh: FreshRecord | None = Field(description="null where none was found")
+    same_as: list[int] = Field(description="for each switch, in the order of its nodes, its old node; -1 is new")
+    fabric: FabricRecord = Field(description="the network that was there")
+
+
 class LayoutRecord(Record):
     """Where switches stand, in the order of their nodes, on the floor that the instance's layout describes."""
 
@@ -331,5 +365,6 @@ class DesignFile(Record):
     )
     layout: LayoutRecord | None = Field(None, description="null where the instance has no layout")
     training: TrainingRecord | None = Field(None, description="null for other objectives")
+    existing: ExistingRecord | None = Field(None, description="null where the instance names no existing network")
     certificate: CertificateRecord | None = Field(description="null where the checks were not finished")
     digest: str = Field(description="SHA-256 of all other fields as JSON with sorted keys", pattern="^[0-9a-f]{64}$")

@@ -16,7 +16,7 @@ from designer.candidates import Drawn
 from designer.catalog import catalog_document
 from designer.certify.certificate import Certificate
 from designer.comparison import ComparisonRow
-from designer.costing.bill import CABLE_SECTIONS, Bill
+from designer.costing.bill import CABLE_SECTIONS, LABOUR, Bill
 from designer.costing.training import TrainingCost
 from designer.digest import with_digest
 from designer.fabric.fabric import Fabric
@@ -25,6 +25,7 @@ from designer.fabric.shape import ClosShape
 from designer.files import write_text_atomically
 from designer.instance.instance import Instance
 from designer.layout.floor import Floor, Places, make_floor
+from designer.rewiring.rewired import Rewired
 from designer.units import usd
 from designer.workload.traffic import Traffic
 
@@ -69,7 +70,8 @@ class Design:
     """A network for an instance.
 
     Money in cents; `bound_cents` holds for every network of `searched`, `any_topology_bound_cents` for any network of
-    the catalog's switches. Only a Clos has a `shape`, and only a network with a floor has `places`.
+    the catalog's switches. Only a Clos has a `shape`, only a network with a floor has `places`, and only one beside a
+    network that is there is `rewired`.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Design:
     any_topology_bound_cents: int | None = None
     training: TrainingCost | None = None
     places: Places | None = None
+    rewired: Rewired | None = None
 
     @staticmethod
     def of(
@@ -132,6 +135,7 @@ class Design:
             families,
             drawn.shape,
             places=drawn.places,
+            rewired=drawn.rewired,
         )
 
     @property
@@ -187,6 +191,7 @@ class Design:
             "fabric": self.fabric.to_document(),
         }
         document["layout"] = None if self.places is None else self.places.to_document()
+        document["existing"] = None if self.rewired is None else self.rewired.to_document()
         document["routing"] = self.routing
         document["training"] = None if self.training is None else self.training.to_document()
         document["certificate"] = None if self.certificate is None else self.certificate.to_document()
@@ -215,7 +220,10 @@ def used_components(design: Design) -> set[str]:
     switches = {*design.fabric.models, *(row.switch for row in design.comparison)}
     hosts = {key for kind in cluster.kinds() for key in (kind.gpu.key, kind.nic.key)}
     owned = {item.switch.key for item in cluster.existing}
-    return {line.item for line in design.bill.lines} | hosts | owned | switches
+    if design.rewired is not None:
+        owned |= design.rewired.existing.stock.keys
+    bought = {line.item for line in design.bill.lines if line.section != LABOUR}
+    return bought | hosts | owned | switches
 
 
 def traffic_document(traffic: Traffic) -> dict[str, Any]:

@@ -40,10 +40,12 @@ from designer.formulation.routing import route
 from designer.formulation.step_budget import StepBudget, WithinBudget, carried_by, given_by, with_floors
 from designer.formulation.switch_rates import RoutingError
 from designer.formulation.training_cost import clos_trade
+from designer.instance.existing import ExistingNetwork
 from designer.instance.instance import Instance
 from designer.layout.fitting import any_network_on_floor, on_floor, templates_on_floor
 from designer.layout.shortest import with_typical_lengths
 from designer.result import Design, FamilyResult, Provenance
+from designer.rewiring.offers import BESIDE_FAMILIES, LINKS, Beside, plugged_by
 from designer.workload.phases import derive_traffic
 from designer.workload.traffic import Traffic
 
@@ -110,9 +112,12 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     budget = None if given else budget_of(instance, traffic)
     known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
     found = _candidates(instance, traffic, pricing, media, known, options, started, budget)
+    if instance.existing is not None:
+        known, pricing, media = _beside(instance.existing, known, instance)
+        found = _beside_existing(instance, traffic, pricing, media, found, options, started)
     if instance.layout is not None:
         found, known = on_floor(instance, traffic, pricing, found, known, _limits(options, started))
-    offers = sorted((item for item in found if item.drawn is not None), key=lambda item: item.cost_cents)
+    offers = sorted((item for item in found if item.drawn is not None), key=_order)
     if not offers:
         ended = next((item.termination for item in found if item.termination != "infeasible"), None)
         if ended is not None:
@@ -121,8 +126,10 @@ def design(instance: Instance, options: Options | None = None) -> Design:
                 "interrupted": "before the search was interrupted",
                 "size_limit": "with as many switches as are looked at",
                 OPEN: "whose certificate says that it carries enough",
+                LINKS: "that moves no more links than one bought anew would have",
             }
             raise NoDesignError(f"no design found {what.get(ended, ended)}")
+        instance = replace(instance, existing=None)
         families = families_of(instance, options.families, traffic)
         raise explain_infeasible(instance, traffic, options.should_stop, partial(_any_network, families=families))
     # Any network within a budget carries the least rates at least; other floors are those of one network.
@@ -130,6 +137,45 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     any_cents = any_network_on_floor(least, derive_traffic(least), pricing, media)
     results = [_design(instance, traffic, item, found, any_cents, known, options, started) for item in offers]
     return _with_training(_first_to_hold(results, options), least_cents)
+
+
+def _order(item: Candidate) -> tuple[float, int]:
+    """The cheapest first, of equal ones that which moves fewest links."""
+    return item.cost_cents, 0 if item.drawn is None else plugged_by(item.drawn)
+
+
+def _beside(
+    existing: ExistingNetwork, known: list[TemplateDesign], instance: Instance
+) -> tuple[list[TemplateDesign], Pricing, MediaFinder]:
+    """Templates, prices and media beside a network that is there.
+
+    A template bought anew is none of the networks searched where these may not buy switches or move links at will.
+    """
+    stock = existing.stock
+    if not stock.new_switches or existing.most_links_moved is not None or existing.cents_per_link_moved:
+        known = [replace(item, meets=item.meets and None, in_family=False) for item in known]
+    pricing = Pricing(instance.objective, instance.energy, stock=stock)
+    return known, pricing, MediaFinder(instance.catalog, keep=stock.keys)
+
+
+def _beside_existing(
+    instance: Instance,
+    traffic: Traffic,
+    pricing: Pricing,
+    media: MediaFinder,
+    fresh: list[Candidate],
+    options: Options,
+    started: float,
+) -> list[Candidate]:
+    """What each family offers beside the network that is there; `fresh` are networks bought anew."""
+
+    def report(best_cents: int | None, bound_cents: int | None) -> None:
+        if options.progress:
+            options.progress(time.monotonic() - started, best_cents, bound_cents)
+
+    families = families_of(instance, options.families, traffic)
+    search = Beside(instance, traffic, pricing, media, _limits(options, started), report)
+    return search.candidates(tuple(family for family in families if family in BESIDE_FAMILIES), fresh)
 
 
 def _first_to_hold(results: list[Design], options: Options) -> Design:
@@ -328,6 +374,8 @@ def _design(
     if chosen.instance is not None:
         instance, traffic = chosen.instance, derive_traffic(chosen.instance)
     cost = drawn.bill.total_cents
+    if any_cents is not None and drawn.rewired is not None and not drawn.rewired.moves.plugged:
+        any_cents = min(any_cents, cost)  # a network that is there need not keep to what the search is restricted to
     if any_cents is not None and any_cents > cost:
         raise SearchError(f"the bound over any network says {any_cents} cents, the design costs {cost}")
     # The networks searched are some of all; a bound in fractions of a cent is rounded up to what a cost can be.

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from designer.certify.certificate import EXACT, Certificate
+from designer.certify.existing import owned_stock, plugging
 from designer.certify.floor import floor_findings
 from designer.certify.read_design import DesignFile
 from designer.certify.structure import CLOS
@@ -41,7 +42,8 @@ def recounted_bill(file: DesignFile) -> Bill:
     Raises:
         CatalogError: the fabric names a component that the catalog does not hold.
     """
-    return bill_of_materials(file.fabric, file.catalog, Pricing(file.record.objective, file.energy))
+    pricing = Pricing(file.record.objective, file.energy, stock=owned_stock(file))
+    return bill_of_materials(file.fabric, file.catalog, pricing, plugging(file))
 
 
 def bill_findings(file: DesignFile) -> Iterator[tuple[str, str]]:

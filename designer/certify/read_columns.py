@@ -22,15 +22,15 @@ Document = Mapping[str, Any]
 
 
 class ColumnReader:
-    """Reads the part `fabric` of a design file and gathers what is wrong with it."""
+    """Reads the fabric at the field `at` of a design file and gathers what is wrong with it."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, at: str = "fabric") -> None:
+        self.path, self.at = path, at
         self.problems: list[Problem] = []
 
     def refuse(self, field: str, found: object, allowed: str) -> None:
         """Notes a problem."""
-        self.problems.append(Problem(self.path, None, f"fabric.{field}".rstrip("."), str(found)[:200], allowed))
+        self.problems.append(Problem(self.path, None, f"{self.at}.{field}".rstrip("."), str(found)[:200], allowed))
 
     def fabric(self, document: Document) -> Fabric | None:
         """The fabric; None when there were problems. Its parts must be mappings and lists already."""

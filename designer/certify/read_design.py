@@ -47,8 +47,8 @@ class DesignFile:
     """The content of a design file. `record` holds what it declares; the rest is what the checks recompute it from.
 
     `family` says which checks of shape apply. `digest` is the one that the file states, `true_digest` that of its
-    content. `certificate` is None where the file has none, and so
-    `routing`.
+    content. `certificate` is None where the file has none, and so are `routing` and `old_fabric`, the network that was
+    there before.
     """
 
     path: str
@@ -64,6 +64,7 @@ class DesignFile:
     instance: Mapping[str, Any]
     certificate: Mapping[str, Any] | None
     routing: Mapping[str, Any] | None
+    old_fabric: Fabric | None
     digest: str | None
     true_digest: str
 
@@ -106,6 +107,7 @@ def design_from_document(document: object, path: str = "design") -> DesignFile:
     reader = ColumnReader(path)
     fabric = reader.fabric(fields["fabric"])
     problems += reader.problems
+    old_fabric = _old_fabric(fields.get("existing"), path, problems)
     traffic = _traffic(record.traffic, path, problems)
     cluster = _cluster(parts.cluster, catalog, record, path, problems)
     certificate = fields.get("certificate")
@@ -131,6 +133,7 @@ def design_from_document(document: object, path: str = "design") -> DesignFile:
         fields["instance"],
         cast("Mapping[str, Any] | None", certificate),
         cast("Mapping[str, Any] | None", routing),
+        old_fabric,
         digest if isinstance(digest, str) else None,
         document_digest(fields),
     )
@@ -201,6 +204,8 @@ def _without_columns(document: object) -> object:
     if not isinstance(document, Mapping):
         return document
     fields = dict(cast("Mapping[str, Any]", document))
+    if isinstance(fields.get("existing"), Mapping):
+        fields["existing"] = _without_columns(fields["existing"])
     fabric = fields.get("fabric")
     if isinstance(fabric, Mapping):
         parts = dict(cast("Mapping[str, Any]", fabric))
@@ -212,6 +217,16 @@ def _without_columns(document: object) -> object:
                 }
         fields["fabric"] = parts
     return fields
+
+
+def _old_fabric(existing: object, path: str, problems: list[Problem]) -> Fabric | None:
+    """The network that was there before; None where the file names none, or after problems were noted."""
+    if not isinstance(existing, Mapping):
+        return None
+    reader = ColumnReader(path, "existing.fabric")
+    fabric = reader.fabric(cast("Mapping[str, Any]", existing)["fabric"])
+    problems += reader.problems
+    return fabric
 
 
 def _cluster(

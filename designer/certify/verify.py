@@ -28,6 +28,7 @@ from designer.certify.declared import (
     instance_findings,
     step_findings,
 )
+from designer.certify.existing import existing_findings
 from designer.certify.rail_only import NAME, TemplateClaim, check_rail_only
 from designer.certify.read_design import DesignFile, read_design
 from designer.certify.relays import RelayOverhead, relay_overhead
@@ -108,7 +109,7 @@ def verify_file(file: DesignFile, *, exhaustive: bool = False, progress: Progres
         for exception in check.found
     ]
     tell("bill, bound and instance")
-    for part in (bill_findings, bound_findings, comparison_findings, instance_findings):
+    for part in (bill_findings, bound_findings, comparison_findings, instance_findings, existing_findings):
         found += part(file)
     # Flows on a broken fabric mean nothing, and need not even be defined.
     pairs = any("+" in name for name in _failures_said(file)) and not exhaustive

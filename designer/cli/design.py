@@ -139,5 +139,7 @@ def _why_not_done(result: "Design", code: int) -> str:
         what = "networks of more switches are not searched"
     elif result.provenance.termination == "floor":
         what = "the bound takes cables at their shortest, wherever switches stand"
+    elif result.provenance.termination == "links":
+        what = "which links move is not part of the proof"
     missing = "; it has no certificate" if result.certificate is None else ""
     return f"{what}: this is the best design so far, with a gap of {100 * result.gap:.2f} %{missing}"

@@ -20,16 +20,19 @@ from designer.formulation.step_budget import StepBudget
 from designer.layout.words import floor_words
 from designer.report.words import (
     MEETS,
+    anew_words,
     any_shape_words,
     availability_words,
     beside_words,
     money,
+    moved_words,
     percent,
     relay_words,
     status_words,
     structure_words,
 )
 from designer.result import Design
+from designer.rewiring.rewired import Rewired
 from designer.workload.cuts import CutFunction
 from designer.workload.traffic import Phase, Traffic
 
@@ -53,7 +56,8 @@ def design_report(design: Design) -> Iterator[Any]:
         yield kinds_table(design)
     elif design.shape is None:
         yield facts(network_words(design))
-        yield switch_table(design)
+        if design.counts["spine"] == 0:
+            yield switch_table(design)
     else:
         yield facts(shape_words(design, design.shape))
     yield heading("What to buy")
@@ -96,6 +100,8 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
             yield "beside it", words
     if design.any_topology_bound_cents is not None:
         yield "any shape", any_shape_words(design.cost_cents, design.any_topology_bound_cents)
+    if design.rewired is not None:
+        yield from existing_words(design, design.rewired)
     if design.training is not None:
         yield "training", training_words(design.training, design.instance.cluster.gpus)
     elif (words := step_words(design)) is not None:
@@ -110,13 +116,27 @@ def summary(design: Design) -> Iterator[tuple[str, str]]:
     yield "solved", f"in {design.provenance.wall_s:.1f} s by {design.provenance.solver}"
 
 
+def existing_words(design: Design, rewired: Rewired) -> Iterator[tuple[str, str]]:
+    """What stays of the network that was there, and what a new one would come to."""
+    moves, switches = rewired.moves, design.counts["switches"]
+    left = int((rewired.existing.fabric.nodes.kind >= LEAF).sum()) - rewired.reused_switches
+    yield "links", moved_words(moves.kept, rewired.kept_at_most, moves.plugged, moves.pulled)
+    words = f"{rewired.reused_switches:,} of {switches:,} switches are there already, {left:,} there are not used"
+    if rewired.fresh is not None:
+        words += f"; {anew_words(rewired.fresh.cost_cents, rewired.fresh.links)}"
+    yield "reused", words
+
+
 def network_words(design: Design) -> Iterator[tuple[str, str]]:
     """Switches and links of a network without a shape."""
     counts = design.counts
     owned = len(design.fabric.owned)
     there = f", {owned} of them there already" if owned else ""
-    joined = f"{counts['leaf_leaf_links']:,} between them" if counts["leaf_leaf_links"] else "none between them"
-    yield "switches", f"{counts['switches']:,}{there}; {counts['endpoint_links']:,} links to hosts, {joined}"
+    between = counts["links"] - counts["endpoint_links"]
+    joined = f"{between:,} between them" if between else "none between them"
+    tiers = ", ".join(f"{counts[tier]:,} {tier}" for tier in ("leaf", "spine", "core") if counts[tier])
+    switches = f"{counts['switches']:,}" if counts["switches"] == counts["leaf"] else tiers
+    yield "switches", f"{switches}{there}; {counts['endpoint_links']:,} links to hosts, {joined}"
     planes = "1 plane" if counts["planes"] == 1 else f"{counts['planes']} planes"
     yield "fabrics", f"{counts['fabrics']} separate, {planes}" if counts["fabrics"] > 1 else f"1 fabric, {planes}"
 
@@ -247,7 +267,9 @@ def _bundle(shape: ClosShape) -> str:
 
 def bill_table(bill: Bill) -> Any:
     """The bill of materials, a line a component and use."""
-    result = table("component", "description", "for", "quantity", "unit price", "total", right=(3, 4, 5))
+    owned = ["reused"] if any(line.reused for line in bill.lines) else []
+    columns = ["component", "description", "for", "quantity", *owned, "unit price", "total"]
+    result = table(*columns, right=tuple(range(3, len(columns))))
     for line in bill.lines:
         mark = "*" if line.price_assumed else ""
         result.add_row(
@@ -255,13 +277,15 @@ def bill_table(bill: Bill) -> Any:
             printable(line.description),
             line.used_for,
             f"{line.quantity:,}",
+            *([f"{line.reused:,}"] if owned else []),
             money(line.unit_cents) + mark,
-            money(line.quantity * line.unit_cents) + mark,
+            money(line.bought * line.unit_cents) + mark,
         )
+    blank = [""] * (len(columns) - 3)
     result.add_section()
-    result.add_row("", "purchase", "", "", "", money(bill.capex_cents))
+    result.add_row("", "purchase", *blank, money(bill.capex_cents))
     if bill.energy_cents:
-        result.add_row("", "energy", "", "", "", money(bill.energy_cents))
+        result.add_row("", "energy", *blank, money(bill.energy_cents))
     return result
 
 

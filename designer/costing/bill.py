@@ -17,6 +17,7 @@ from designer.fabric.fabric import GPU, LINK_CLASSES, Column, Fabric
 from designer.units import usd
 
 CABLE_SECTIONS = ("cables", "fibres")
+LABOUR = "labour"  # section and use of the line for links that are plugged anew
 SOCKETS = 1 << 16  # cages of a device, in a packed number
 SWITCH_CLASSES = {2: "leaf", 3: "spine", 4: "core"}
 
@@ -127,6 +128,14 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing, labour
         entry[1] += reused
     bill = tuple(replace(line, quantity=count, reused=reused) for line, (count, reused) in lines.items())
     return Bill(bill if labour is None else (*bill, labour))
+
+
+def labour_line(links: int, cents: int) -> BillLine | None:
+    """The line for links that are plugged anew at `cents` each; None where that costs nothing."""
+    if not cents:
+        return None
+    words, source = "a link plugged anew", "the instance"
+    return BillLine("link", LABOUR, words, LABOUR, links, cents, 0.0, 0, True, False, source, "")
 
 
 def stock_of(fabric: Fabric, catalog: Catalog, *, new_switches: bool = True) -> Stock:

@@ -1,11 +1,13 @@
-"""The bill of materials as a table: what is bought, for which links, at what price, and where the price comes from."""
+"""The bill of materials as a table: what is taken, for which links, at what price, and where the price comes from.
+
+Of the quantity what is reused is there already and not bought.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
-from designer.costing.bill import bill_of_materials
-from designer.costing.pricing import Pricing
+from designer.certify.declared import recounted_bill
 from designer.export.plan import Plan
 from designer.export.table import Cell, write_csv, write_xlsx
 
@@ -15,6 +17,7 @@ HEADER = (
     "description",
     "used_for",
     "quantity",
+    "reused",
     "unit_usd",
     "unit_energy_usd",
     "unit_power_w",
@@ -38,8 +41,7 @@ def write_bom_xlsx(plan: Plan, path: Path) -> None:
 
 def bom_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
     """The lines of the bill under `HEADER`, counted anew from the fabric: cages and cables, not lanes."""
-    file = plan.file
-    for line in bill_of_materials(file.fabric, file.catalog, Pricing(file.record.objective, file.energy)).lines:
+    for line in recounted_bill(plan.file).lines:
         yield tuple(_cell(value) for value in (line.to_document()[name] for name in HEADER))
 
 

@@ -76,7 +76,8 @@ def any_network_bound(instance: Instance, traffic: Traffic, pricing: Pricing, me
     It speaks of the switches, protocols and NIC modes that the search may use, all NICs in one mode and every port of
     theirs connected, and of the cable lengths of the instance, the shorter one of its two for links between switches.
     Failures to survive, tiers and fixed leaves only make networks dearer and are left out. Switches that are there
-    already could be bought as well: what they would cost is taken off. For those, and for clusters with several kinds
+    already could be bought as well: what they would cost is taken off, and so is all that is owned (`pricing.stock`).
+    For those switches, and for clusters with several kinds
     of servers, ports and cables to the hosts are counted by themselves.
     """
     cluster, search = instance.cluster, instance.search
@@ -93,6 +94,8 @@ def any_network_bound(instance: Instance, traffic: Traffic, pricing: Pricing, me
             found.append(_bound_of_mode(traffic, models, mode))
     none = AnyNetworkBound(None, "no switch of the catalog can hold an endpoint and carry its traffic", 0)
     best = min((item for item in found if item.cents is not None), key=lambda item: item.cents or 0, default=none)
+    if best.cents is not None and pricing.stock is not None:
+        best = replace(best, cents=max(0, best.cents - pricing.stock.value_cents))
     if best.cents is None or not cluster.existing:
         return best
     given = sum(pricing.switch_cents(owned.switch) for owned in cluster.existing)

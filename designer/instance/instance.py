@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from designer.catalog.components import Catalog, Gpu, Nic, Price, Switch
+from designer.instance.existing import ExistingNetwork
 from designer.instance.schema import (
     CablingSection,
     EnergySection,
@@ -153,7 +154,8 @@ class DirectDemand:
 class Instance:
     """A network design problem, complete and consistent. With a `layout` cable lengths follow from it.
 
-    `gpu_price` is what the objective cost_of_training takes a GPU for; None where nothing says it.
+    `gpu_price` is what the objective cost_of_training takes a GPU for; None where nothing says it. `existing` is the
+    network that the cluster has.
     """
 
     name: str
@@ -168,3 +170,4 @@ class Instance:
     document: Mapping[str, object]
     layout: LayoutSection | None = None
     gpu_price: Price | None = None
+    existing: ExistingNetwork | None = None

@@ -10,6 +10,7 @@ from designer.errors import InputError, InstanceError, Problem
 from designer.instance.cluster import Location, resolve_cluster
 from designer.instance.instance import Cluster, DirectDemand, Instance, Job, Parallelism
 from designer.instance.racks import rack_problems
+from designer.instance.read_existing import read_existing
 from designer.instance.schema import (
     DEFAULT_ORDER,
     DemandSection,
@@ -76,6 +77,7 @@ class _Resolver:
         jobs = tuple(item for item in workload if item is not None)
         if len(jobs) == len(workload):
             self._requirements(jobs, cluster)
+        existing = read_existing(file, cluster, catalog, self.base, self.refuse)
         if self.problems:
             raise InstanceError(self.problems)
         return Instance(
@@ -91,6 +93,7 @@ class _Resolver:
             cast("Mapping[str, object]", self.source.data),
             file.layout,
             self._gpu_price(cluster),
+            existing,
         )
 
     def _item(self, number: int, item: JobSection | DemandSection, cluster: Cluster) -> Job | DirectDemand | None:

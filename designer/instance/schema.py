@@ -207,6 +207,19 @@ class LeafSection(Section):
     up: int | None = Field(None, ge=0, le=4096, description="ports to spines")
 
 
+class ExistingNetworkSection(Section):
+    """A network that the cluster has: it is owned, and its links can be re-plugged."""
+
+    file: Key = Field(description="its design file; its GPUs are the first ones of the cluster")
+    new_switches: bool = Field(True, description="may switches be bought beside those that are there")
+    most_links_moved: int | None = Field(
+        None, ge=0, le=10**8, description="most links of the new network that are not there yet; default: any number"
+    )
+    usd_per_link_moved: float = Field(
+        0, ge=0, le=10_000, description="what plugging a link costs that is not there yet"
+    )
+
+
 class SearchSection(Section):
     """Which networks are looked at."""
 
@@ -230,6 +243,9 @@ class SearchSection(Section):
         "whole-rails", description="may a leaf serve several rails: no, if it holds each of them whole, or in any mix"
     )
     leaf: LeafSection = Field(default_factory=lambda: LeafSection(down=None, up=None))
+    existing: Key | ExistingNetworkSection | None = Field(
+        None, description="design file of the network that is there, or a mapping that says more; default: none"
+    )
 
 
 class CablingSection(Section):

@@ -12,6 +12,7 @@ LINK_NAMES = {
     "leaf-leaf": "leaf–leaf links",
     "leaf-spine": "leaf–spine links",
     "spine-core": "spine–core links",
+    "labour": "plugging",
 }
 
 

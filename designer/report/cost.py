@@ -11,7 +11,13 @@ from designer.report.markup import Cell, section, table, tag
 from designer.report.words import MEETS, beside_words, money, percent
 from designer.units import cents, usd
 
-KINDS = {"switches": "switches", "transceivers": "modules", "fibres": "fibres", "cables": "cables"}
+KINDS = {
+    "switches": "switches",
+    "transceivers": "modules",
+    "fibres": "fibres",
+    "cables": "cables",
+    "labour": "plugging",
+}
 ENERGY = "energy"
 
 
@@ -28,7 +34,8 @@ def _amounts(lines: list[BillLineRecord]) -> list[tuple[str, int]]:
     """The lines' purchase by kind of component, and their energy, in cents."""
     found = dict.fromkeys([*KINDS, ENERGY], 0)
     for line in lines:
-        found[line.section if line.section in KINDS else "cables"] += line.quantity * cents(line.unit_usd)
+        bought = line.quantity - line.reused
+        found[line.section if line.section in KINDS else "cables"] += bought * cents(line.unit_usd)
         found[ENERGY] += line.quantity * cents(line.unit_energy_usd)
     return list(found.items())
 
@@ -75,13 +82,18 @@ def amounts_bar(amounts: list[tuple[str, int]], uses: list[str], file: DesignFil
 
 def _bill(file: DesignFile) -> Element:
     record, energy = file.record, (file.cents("energy_usd") or 0) > 0
-    headings = ["component", "description", "for", "quantity", "unit price", "energy of one", "total"]
+    headings = ["component", "description", "for", "quantity", "reused", "unit price", "energy of one", "total"]
+    owned = any(line.reused for line in record.bill_of_materials)
     if not energy:
         headings.remove("energy of one")
+    if not owned:
+        headings.remove("reused")
     rows: list[list[Cell]] = []
     for line in record.bill_of_materials:
         mark = "*" if line.price_assumed else ""
         row: list[Cell] = [line.item, line.description, use_name(line.used_for), f"{line.quantity:,}"]
+        if owned:
+            row.append(f"{line.reused:,}")
         row.append(money(cents(line.unit_usd)) + mark)
         if energy:
             row.append(money(cents(line.unit_energy_usd)))

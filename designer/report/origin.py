@@ -37,7 +37,7 @@ def _prices(file: DesignFile) -> Iterator[Element]:
     merged = _by_item(lines)
     for item, alike in sorted(merged.items(), key=lambda pair: -_total(pair[1])):
         units = listing(list(dict.fromkeys(money(cents(line.unit_usd)) for line in alike)))
-        quantity = sum(line.quantity for line in alike)
+        quantity = sum(line.quantity - line.reused for line in alike)
         why = listing(list(dict.fromkeys(line.source for line in alike if line.source)))
         rows.append([item, f"{quantity:,}", units, money(_total(alike)), why])
     yield table(["component", "quantity", "unit price", "total", "why this price"], rows, right=(1, 2, 3))
@@ -51,7 +51,7 @@ def _by_item(lines: list[BillLineRecord]) -> dict[str, list[BillLineRecord]]:
 
 
 def _total(lines: list[BillLineRecord]) -> int:
-    return sum(line.quantity * cents(line.unit_usd) for line in lines)
+    return sum((line.quantity - line.reused) * cents(line.unit_usd) for line in lines)
 
 
 def _further(file: DesignFile) -> Iterator[Element]:

@@ -1,4 +1,4 @@
-"""The page: the answer on top, then cost, templates, network, traffic, certificate, racks, assumptions, provenance."""
+"""The page: answer on top, then cost, what is reused, templates, network, traffic, certificate, racks, origins."""
 
 from collections.abc import Iterator
 from importlib.resources import files
@@ -10,6 +10,7 @@ from designer.fabric.fabric import KINDS, LEAF
 from designer.report.alike import Anatomy
 from designer.report.amounts import count, listing
 from designer.report.cost import comparison_section, cost_section
+from designer.report.existing import existing_sections
 from designer.report.heat import traffic_section
 from designer.report.markup import Cell, facts, page, tag
 from designer.report.network import network_section
@@ -26,6 +27,7 @@ def report_page(file: DesignFile) -> str:
     certificate = certificate_of(file)
     sections = [
         cost_section(file),
+        *existing_sections(file),
         comparison_section(file),
         network_section(file, anatomy),
         traffic_section(file),

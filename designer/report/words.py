@@ -13,6 +13,7 @@ ENDS = {
     "time_limit": "stopped by the time limit",
     "interrupted": "interrupted",
     "floor": "the search is done, and the bound takes cables at their shortest",
+    "links": "the search is done, which links move is not part of the proof",
     "size_limit": "cheaper ones may have more switches than are looked at",
     "template": "a template beyond the networks searched",
 }
@@ -67,6 +68,21 @@ def beside_words(searched: str, cost_cents: int | None, bound_cents: int | None,
     if termination == "optimal":
         return f"{what}: none is cheaper"
     return f"{what}: none cheaper was found; none costs less than {money(bound_cents)}"
+
+
+def moved_words(kept: int, kept_at_most: int, plugged: int, pulled: int) -> str:
+    """What happens to the links of a network that is there."""
+    best = "no other choice of the switches keeps more"
+    if kept < kept_at_most:
+        best = f"whichever switch becomes which, at most {kept_at_most:,} can"
+    if not plugged and not pulled:
+        return f"all {kept:,} stay as they are"
+    return f"{kept:,} stay as they are ({best}), {plugged:,} are plugged, {pulled:,} pulled"
+
+
+def anew_words(cost_cents: int, links: int) -> str:
+    """What a network costs for which nothing is reused."""
+    return f"a network bought anew costs {money(cost_cents)} and plugs {links:,} links"
 
 
 def structure_words(structure: Structure) -> Iterator[str]:
