@@ -111,10 +111,14 @@ def design(instance: Instance, options: Options | None = None) -> Design:
     traffic = derive_traffic(instance)
     budget = None if given else budget_of(instance, traffic)
     known = [] if instance.cluster.irregular else best_templates(instance, traffic, pricing, media)
-    found = _candidates(instance, traffic, pricing, media, known, options, started, budget)
-    if instance.existing is not None:
+    if instance.existing is None:
+        found = _candidates(instance, traffic, pricing, media, known, options, started, budget)
+    else:
+        fresh = partial(_candidates, instance, traffic, pricing, media, known, options, started, budget)
         known, pricing, media = _beside(instance.existing, known, instance)
-        found = _beside_existing(instance, traffic, pricing, media, found, options, started)
+        found = _beside_existing(instance, traffic, pricing, media, fresh, options, started)
+        known, pricing, media = _beside(instance.existing, known, instance)
+        found = _beside_existing(instance, traffic, pricing, media, fresh, options, started)
     if instance.layout is not None:
         found, known = on_floor(instance, traffic, pricing, found, known, _limits(options, started))
     offers = sorted((item for item in found if item.drawn is not None), key=_order)
@@ -163,11 +167,11 @@ def _beside_existing(
     traffic: Traffic,
     pricing: Pricing,
     media: MediaFinder,
-    fresh: list[Candidate],
+    fresh: Callable[[], list[Candidate]],
     options: Options,
     started: float,
 ) -> list[Candidate]:
-    """What each family offers beside the network that is there; `fresh` are networks bought anew."""
+    """What each family offers beside the network that is there; `fresh` finds networks bought anew."""
 
     def report(best_cents: int | None, bound_cents: int | None) -> None:
         if options.progress:

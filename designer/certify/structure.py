@@ -31,17 +31,18 @@ def check_structure(
     *,
     symmetric_uplinks: bool = True,
     family: str = CLOS,
+    any_port: bool = False,
 ) -> Structure:
     """Every structural check of a fabric whose columns are in range.
 
     `declared` are counts that the recount must equal, by the names of `Fabric.counts`; others are left alone. A fabric
     of another family than "clos" has no tiers, rails and planes to keep to; one of "mixed-clos" has, with what is alike
-    in a Clos alike for each kind of servers.
+    in a Clos alike for each kind of servers. With `any_port` the GPUs of a leaf may be on its ports in any order.
     """
     ends = Ends(fabric)
     ports = nic_ports(fabric, cluster)
     kind = kinds_of(cluster, np.arange(fabric.gpus)) if family == MIXED else np.zeros(fabric.gpus, dtype=np.int64)
-    wiring = Wiring(fabric, cluster.rails, ports, symmetric_uplinks, kind)
+    wiring = Wiring(fabric, cluster.rails, ports, symmetric_uplinks, kind, any_port)
     shaped = {CLOS: wiring.checks, MIXED: lambda: mixed_checks(wiring, catalog, cluster)}
     checks = [
         *port_checks(fabric, catalog, ends),

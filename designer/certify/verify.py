@@ -136,9 +136,14 @@ def verify_file(file: DesignFile, *, exhaustive: bool = False, progress: Progres
 def structure_of(file: DesignFile) -> Structure:
     """The structural checks of the file's fabric against its cluster, catalog and declared counts."""
     declared = file.record.counts.model_dump()
-    symmetric = file.requirements.symmetric_uplinks
     return check_structure(
-        file.fabric, file.catalog, file.cluster, declared, symmetric_uplinks=symmetric, family=file.family
+        file.fabric,
+        file.catalog,
+        file.cluster,
+        declared,
+        symmetric_uplinks=file.requirements.symmetric_uplinks,
+        family=file.family,
+        any_port=file.old_fabric is not None,
     )
 
 

@@ -16,7 +16,8 @@ from designer.fabric.fabric import CORE, LEAF, LEAF_LEAF, LEAF_SPINE, MANAGEMENT
 class Wiring:
     """A fabric with the NIC port of each host link; `rails` are those of the cluster.
 
-    `kind` is the kind of servers of each GPU: what is alike in a fabric is so among switches of one kind.
+    `kind` is the kind of servers of each GPU: what is alike in a fabric is so among switches of one kind. With
+    `any_port` a GPU may have any port of its leaf, as where links stayed where they were before.
     """
 
     fabric: Fabric
@@ -24,6 +25,7 @@ class Wiring:
     ports: NicPorts
     symmetric: bool
     kind: Column
+    any_port: bool = False
 
     @cached_property
     def classes(self) -> Column:
@@ -232,10 +234,16 @@ def _endpoint_order(wiring: Wiring) -> list[str]:
     key = (nodes.fabric[home] * planes + nodes.plane[home] + 1) * kinds + wiring.kind[links.a[link]]
     for part in _grouped(key):
         row = link[part]
-        row = row[np.lexsort((links.b_lane[row], links.b_cage[row], links.b[row]))]
+        if wiring.any_port:
+            row = row[np.lexsort((links.a[row], links.b[row]))]
+        else:
+            row = row[np.lexsort((links.b_lane[row], links.b_cage[row], links.b[row]))]
         gpu = links.a[row]
         expected = _expected_order(gpu, wiring.rails)
         wrong = np.flatnonzero(gpu != expected)
+        if wiring.any_port:
+            leaf = dict(zip(gpu.tolist(), links.b[row].tolist(), strict=True))
+            wrong = wrong[[leaf[int(expected[at])] != leaf[int(gpu[at])] for at in wrong.tolist()]]
 
         def say(at: int, row: Column = row, expected: Column = expected) -> str:
             here = row[at]

@@ -391,12 +391,16 @@ class ClosProgram:
         self.cost = cp_model.LinearExpr.weighted_sum(
             [*self.take, *(variable for variable, _ in terms)], [*base, *(times * cents for _, cents in terms)]
         )
+        full = self._var(MOST_CENTS, "cost")
+        self.model.add(full == self.cost)
+        self.total = self._charged(full)
         # Not needed for correctness: what each option costs at least, so that the search starts near the truth.
-        cost = self._var(MOST_CENTS, "cost")
-        self.model.add(cost == self.cost)
-        self.model.add(cost >= self._chosen([option.bound_cents for option in self.options]))
-        self.model.minimize(cost)
-        self.total = cost
+        self.model.add(self.total >= self._chosen([option.bound_cents for option in self.options]))
+        self.model.minimize(self.total)
+
+    def _charged(self, full: Var) -> Var:
+        """The objective, given the full price of everything."""
+        return full
 
     def solve(
         self,

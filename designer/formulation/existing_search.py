@@ -120,17 +120,18 @@ class StockProgram(ClosProgram):
         existing: ExistingNetwork,
         bases: Sequence[Base],
         cabling: CablingSection,
+        most_bought_cents: int | None = None,
     ) -> None:
         self.existing, self.bases, self.cabling = existing, bases, cabling
+        self.most_bought_cents = most_bought_cents
         super().__init__(options, hardware, rules)
 
-    def add_cost(self) -> None:
+    def _charged(self, full: Var) -> Var:
         """What is bought, and the links that are plugged at least: full price - sum of p_i r_i + links at their price.
 
         r_i <= n_i and 0 <= r_i <= o_i for every owned piece i; x_k >= n_k - o_k for every kind of links k.
         """
-        super().add_cost()
-        stock, cents = self.existing.stock, self.existing.cents_per_link_moved
+        stock = self.existing.stock
         saved: Terms = []
         for piece, need in self._needed().items():
             owned = stock.owned.get(piece, 0)
@@ -141,11 +142,12 @@ class StockProgram(ClosProgram):
                 self.model.add(_sum([*need, (reused, -1)]) >= 0)
                 saved.append((reused, -stock.prices_cents[piece]))
         self._add_links()
-        paid = _sum([(self.total, 1), (self.plugged, cents), *saved])
-        self.total = self._var(MOST_CENTS, "paid")
-        self.model.add(self.total == paid)
-        self.model.add(self.total >= self._chosen([option.bound_cents for option in self.options]))
-        self.model.minimize(self.total)
+        if self.most_bought_cents is not None:
+            self.model.add(_sum([(full, 1), *saved]) <= self.most_bought_cents)
+        paid = self._var(MOST_CENTS, "paid")
+        plugging = self.plugged, self.existing.cents_per_link_moved
+        self.model.add(paid == _sum([(full, 1), plugging, *saved]))
+        return paid
 
     def _options(self, values: list[int]) -> Terms:
         return list(zip(self.take, values, strict=True))
@@ -214,7 +216,7 @@ class StockProgram(ClosProgram):
 class ExistingSearch(ClosSearch):
     """The Clos search for an instance with an existing network; costs are purchases, and links that must be plugged.
 
-    It speaks of networks that cost less than `below_cents`.
+    It speaks of networks that cost less than `below_cents`, and for which at most `most_bought_cents` is bought.
     """
 
     def __init__(
@@ -225,9 +227,10 @@ class ExistingSearch(ClosSearch):
         media: MediaFinder,
         existing: ExistingNetwork,
         below_cents: float = math.inf,
+        most_bought_cents: int | None = None,
     ) -> None:
         super().__init__(instance, traffic, pricing, media, required(instance, traffic))
-        self.existing = existing
+        self.existing, self.most_bought_cents = existing, most_bought_cents
         self.stock: Stock = existing.stock
         if math.isfinite(below_cents):
             self.best_cents = int(below_cents)
@@ -236,9 +239,11 @@ class ExistingSearch(ClosSearch):
 
     def paid_cents(self, shape: ClosShape) -> int:
         """What is bought for a shape with media, and the links that it plugs at least."""
-        bought = shape_cents(shape, self.pricing) - self.stock.saved_cents(shape_pieces(shape, self.stock.catalog))
         cents = self.existing.cents_per_link_moved
-        return bought + (cents * self.least_plugged(shape) if cents else 0)
+        return self._bought_cents(shape) + (cents * self.least_plugged(shape) if cents else 0)
+
+    def _bought_cents(self, shape: ClosShape) -> int:
+        return shape_cents(shape, self.pricing) - self.stock.saved_cents(shape_pieces(shape, self.stock.catalog))
 
     def least_plugged(self, shape: ClosShape) -> int:
         """No choice of which switch becomes which plugs fewer links of a shape with media."""
@@ -256,8 +261,10 @@ class ExistingSearch(ClosSearch):
         return self._homes[key].most_kept(shape)
 
     def permits(self, shape: ClosShape) -> bool:
-        """Whether no switch is needed that may not be bought."""
-        return self.stock.permits(shape_pieces(shape, self.stock.catalog))
+        """Whether no switch is needed that may not be bought, and no more is bought than may be."""
+        most = self.most_bought_cents
+        enough = most is None or self._bought_cents(shape) <= most
+        return enough and self.stock.permits(shape_pieces(shape, self.stock.catalog))
 
     def _switches_cents(self, switch: Switch, count: int) -> int:
         return super()._switches_cents(switch, count) - self.stock.saved_cents({(switch.key, 0.0): count})
@@ -283,7 +290,24 @@ class ExistingSearch(ClosSearch):
         for piece, owned in self.stock.owned.items():
             if piece in needed:
                 full -= self.stock.prices_cents[piece] * np.minimum(needed[piece], owned)
+        if self.existing.cents_per_link_moved:
+            leaf_spine = np.full(len(pods), part.fabrics * attachment.leaves * uplinks, dtype=np.int64)
+            between = self._least_between(hardware, leaf_spine, part.fabrics * spine_core)
+            full += self.existing.cents_per_link_moved * (base.plugged + between)
         return full
+
+    def _least_between(self, hardware: Hardware, leaf_spine: Ints, spine_core: Ints) -> Ints:
+        """Links between switches that are plugged at least, given the fewest of each class."""
+        cabling = self.instance.cabling
+        kind = kind_of(hardware.spine.medium, cabling.leaf_spine_m, hardware.spine.gbps, to_endpoint=False)
+        counts = {kind: leaf_spine}
+        if hardware.core is not None:
+            kind = kind_of(hardware.core.medium, cabling.spine_core_m, hardware.core.gbps, to_endpoint=False)
+            counts[kind] = counts.get(kind, np.zeros_like(spine_core)) + spine_core
+        plugged = np.zeros_like(leaf_spine)
+        for kind, count in counts.items():
+            plugged += np.maximum(0, count - self.existing.kinds[kind])
+        return plugged
 
     def _piece(self, need: Need) -> Piece:
         return piece_of(self.stock.catalog, need.key, need.length_m)
@@ -318,7 +342,15 @@ class ExistingSearch(ClosSearch):
 
     def _program(self, group: Group, rules: Rules) -> ClosProgram:
         bases = [self._base(group.part, group.hardware, option.down) for option in group.options]
-        return StockProgram(group.options, group.hardware, rules, self.existing, bases, self.instance.cabling)
+        return StockProgram(
+            group.options,
+            group.hardware,
+            rules,
+            self.existing,
+            bases,
+            self.instance.cabling,
+            self.most_bought_cents,
+        )
 
 
 def _keys(medium: LinkMedium) -> tuple[str | None, str | None, str | None]:

@@ -109,6 +109,7 @@ def _problems(file: DesignFile, instance: InstanceFile, cluster: Cluster) -> Ite
         {},
         symmetric_uplinks=file.requirements.symmetric_uplinks,
         family=file.family,
+        any_port=file.old_fabric is not None,
     )
     for check in structure.checks:
         if not check.met:

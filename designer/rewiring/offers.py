@@ -34,13 +34,12 @@ from designer.costing.bill import Bill, bill_of_materials, labour_line
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.errors import InfeasibleError, NoDesignError, Remedy
 from designer.fabric.build import build_clos
-from designer.fabric.fabric import LEAF, MANAGEMENT, Column, Fabric
+from designer.fabric.fabric import LEAF, MANAGEMENT, Fabric
 from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import Limits
 from designer.formulation.existing_search import ExistingSearch
 from designer.instance.existing import ExistingNetwork
 from designer.instance.instance import Instance
-from designer.instance.schema import LeafSection
 from designer.rewiring.matching import Matcher
 from designer.rewiring.moves import count_moves
 from designer.rewiring.ports import with_ports_kept
@@ -49,6 +48,7 @@ from designer.workload.traffic import Traffic
 
 LINKS = "links"  # the search is done; links are moved by trial
 DEAR_CENTS = 1_000_000  # of a link moved, in search of networks that move few
+FEWER_S = 30.0  # how long such networks are sought
 BESIDE = ", bought beside what is there"
 STOCKED = (GRID, MESH)  # families of networks listed by cost that know what is owned
 BESIDE_FAMILIES = (CLOS, *STOCKED)
@@ -108,6 +108,7 @@ class Beside:
             {},
             symmetric_uplinks=instance.requirements.symmetric_uplinks,
             family=existing.family,
+            any_port=True,
         )
         if not structure.met or not carries(fabric, instance, self.traffic, Judge()):
             return None
@@ -120,8 +121,8 @@ class Beside:
         words = "the network that is there, as it is"
         return Candidate(existing.family, words, "certificate", drawn, bound, "optimal" if not bound else LINKS)
 
-    def candidates(self, families: tuple[str, ...], fresh: list[Candidate]) -> list[Candidate]:
-        """The best of each family; `fresh` are networks bought anew, which are laid onto what is there as well.
+    def candidates(self, families: tuple[str, ...], find_fresh: Callable[[], list[Candidate]]) -> list[Candidate]:
+        """The best of each family; networks bought anew, which `find_fresh` finds, are laid onto what is there as well.
 
         Raises:
             TooManyLinksError: networks were found, and all of them move more links than allowed.
@@ -131,6 +132,7 @@ class Beside:
         if as_it_is is not None and not as_it_is.cost_cents:
             return [as_it_is]
         began = time.monotonic()
+        fresh = find_fresh()
         new = self._anew(fresh)
         offers: dict[str, list[Drawn]] = {family: [] for family in families}
         for item in fresh:
@@ -162,7 +164,7 @@ class Beside:
         return [self._told(item, new) for item in result]
 
     def _clos(self, offers: list[Drawn], began: float) -> Candidate:
-        """The cheapest Clos, and Clos networks with the leaves that are there or with few links to plug."""
+        """The cheapest Clos, and Clos networks with few links to plug."""
         existing, cents = self.existing, self.existing.cents_per_link_moved
         search = ExistingSearch(self.instance, self.traffic, self.pricing, self.media, existing)
         proposal = search.run(self._left(began), None, self.report)
@@ -174,33 +176,30 @@ class Beside:
         cost = cost_of(offers[-1])
         if cost < (proposal.cost_cents or 0) or (cents == 0 and cost != proposal.cost_cents):
             raise SearchError(f"the bill says {cost} cents, the program {proposal.cost_cents}")
-        free = cents or existing.most_links_moved is not None
-        below = math.inf if free else cost + 1
-        for instance, network in self._variants():
+        for network, most in self._variants(proposal.cost_cents or 0):
             if self.limits.should_stop():
                 break
-            other = ExistingSearch(instance, self.traffic, self.pricing, self.media, network, below)
-            shape = other.run(self._left(began)).shape
+            left = self._left(began)
+            limits = replace(left, time_limit_s=min(left.time_limit_s, FEWER_S))
+            other = ExistingSearch(
+                self.instance, self.traffic, self.pricing, self.media, network, most_bought_cents=most
+            )
+            shape = other.run(limits).shape
             if shape is not None:
                 offers.append(self._laid(shape, build_clos(shape)))
         return Candidate(CLOS, words, name, offers[0], float(proposal.bound_cents or 0), proposal.termination)
 
-    def _variants(self) -> Iterator[tuple[Instance, ExistingNetwork]]:
-        """The instance with leaves as they are there, and with links that are dear to move."""
-        existing, fabric = self.existing, self.existing.fabric
-        leaf = self.instance.search.leaf
-        if leaf.down is None and leaf.up is None:
-            kind, links = fabric.nodes.kind, fabric.links
-            ends = kind[links.a] < LEAF
-            leaves = np.flatnonzero(kind == LEAF)
-            down = _usual(np.bincount(links.b[ends], minlength=fabric.n_nodes)[leaves])
-            up = _usual(np.bincount(links.a[~ends], minlength=fabric.n_nodes)[leaves])
-            for pinned in (LeafSection(down=down, up=None), LeafSection(down=down, up=up)):
-                search = self.instance.search.model_copy(update={"leaf": pinned})
-                if down:
-                    yield replace(self.instance, search=search), existing
-        if existing.most_links_moved is not None or existing.cents_per_link_moved:
-            yield self.instance, replace(existing, cents_per_link_moved=DEAR_CENTS)
+    def _variants(self, cost_cents: int) -> Iterator[tuple[ExistingNetwork, int | None]]:
+        """What is there with links that are dear to move, and the most that is then bought.
+
+        Where moving is free, networks of the least cost; where a limit is set, any others as well.
+        """
+        existing = self.existing
+        dear = replace(existing, cents_per_link_moved=DEAR_CENTS)
+        if not existing.cents_per_link_moved:
+            yield dear, cost_cents
+        if existing.most_links_moved is not None:
+            yield dear, None
 
     def _laid(self, shape: ClosShape | None, fabric: Fabric) -> Drawn:
         laid, rewired, bill = lay_onto(self.existing, fabric, self.instance, self.pricing)
@@ -280,12 +279,6 @@ class Beside:
             raise InfeasibleError(
                 [words, "requirements, with the networks searched"], [Remedy("search.existing.new_switches", "true")]
             )
-
-
-def _usual(counts: Column) -> int:
-    """The most frequent of some numbers."""
-    values, times = np.unique(counts, return_counts=True)
-    return int(values[times.argmax()])
 
 
 def cost_of(drawn: Drawn) -> int:
