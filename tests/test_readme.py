@@ -137,6 +137,7 @@ def test_the_table_names_every_field_of_an_instance() -> None:
         schema.RequirementsSection,
         schema.SurviveSection,
         schema.SearchSection,
+        schema.ExistingNetworkSection,
         schema.LeafSection,
         schema.CablingSection,
         schema.LayoutSection,
