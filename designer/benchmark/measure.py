@@ -23,9 +23,13 @@ LIMIT_S = 600.0
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How an instance is searched: seconds for its search, seed, solver of link placements (None: the default)."""
+    """How an instance is run: seconds for its search and its certificate, seed, solver of placements (None: default).
+
+    A certificate that takes longer is given up; the row then has none.
+    """
 
     time_limit_s: float = LIMIT_S
+    certificate_limit_s: float = LIMIT_S
     seed: int = 0
     solver: str | None = None
 
@@ -33,7 +37,8 @@ class RunOptions:
 class _Times:
     """Listens to a search: seconds to its first network, to each cheaper one, and to the start of the certificate."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate_limit_s: float) -> None:
+        self.certificate_limit_s = certificate_limit_s
         self.started_s = time.perf_counter()
         self.costs: list[tuple[float, int]] = []
         self.checking_s: float | None = None
@@ -48,6 +53,9 @@ class _Times:
     def checking(self, part: str) -> None:  # noqa: ARG002 - as Options has it
         if self.checking_s is None:
             self.checking_s = self.now_s()
+
+    def should_stop(self) -> bool:
+        return self.checking_s is not None and self.now_s() - self.checking_s > self.certificate_limit_s
 
 
 def measure(path: Path, options: RunOptions) -> Measured:
@@ -77,9 +85,14 @@ def measure(path: Path, options: RunOptions) -> Measured:
 def _measured(instance: "Instance", options: RunOptions) -> Measured:
     from designer.search import Options, design
 
-    times = _Times()
+    times = _Times(options.certificate_limit_s)
     search = Options(
-        options.time_limit_s, seed=options.seed, solver=options.solver, progress=times.progress, checking=times.checking
+        options.time_limit_s,
+        seed=options.seed,
+        solver=options.solver,
+        progress=times.progress,
+        should_stop=times.should_stop,
+        checking=times.checking,
     )
     found = design(instance, search)
     return _of(found, times, times.now_s())

@@ -26,7 +26,10 @@ from designer.workload.traffic import Traffic
 
 Progress = Callable[[str], None]
 MAX_CLASSES = 150
-MOST_CLASSES = 400  # classes of single failures that are looked at without being asked for
+# Classes of single failures that are looked at without being asked for; of large networks fewer, as each takes long.
+MOST_CLASSES = 400
+FEW_CLASSES = 100
+MOST_NODES = 100_000  # of all classes together, where they are not few
 
 
 @dataclass(frozen=True)
@@ -325,8 +328,9 @@ class _Unit:
         class_of = fabric.link_class()[self.rows]
         counted = (class_of != HOST) | (fabric.links.a[self.rows] < fabric.gpus)
         rows = self.rows[counted]
+        kinds: dict[int, int] = dict(zip(self.rows.tolist(), class_of.tolist(), strict=True))
         for orbit, row, count in _representatives(self._link_orbits[self.link_of[counted]], rows):
-            where = LINK_CLASSES[int(fabric.link_class()[row])]
+            where = LINK_CLASSES[kinds[row]]
             name = ("nic", "") if where == "host" else ("link", where)
             found.append(ElementClass(Element(*name, Failure(links=(row,)), self.number, orbit), count))
         return found
@@ -460,8 +464,8 @@ def _all_demands(study: FailureStudy, local: Ints, gpus: Ints) -> tuple[list[Hub
 def certify_failures(study: FailureStudy, *, pairs: bool = True) -> tuple[FailureResult, ...]:
     """Every class of single failures and, when asked, of pairs; the worst first.
 
-    Classes with the same outcome are told together. Networks of little symmetry have as many classes as elements: with
-    more than `MOST_CLASSES`, and no failure that the requirements speak of, none is looked at (`unseen_failures`).
+    Classes with the same outcome are told together. Networks of little symmetry have as many classes as elements: where
+    they are too many, and no failure is what the requirements speak of, none is looked at (`unseen_failures`).
     """
     if unseen_failures(study):
         return ()
@@ -482,7 +486,8 @@ def unseen_failures(study: FailureStudy) -> int:
     if study.requirements.survive:
         return 0
     many = len(study.singles())
-    return many if many > MOST_CLASSES else 0
+    nodes = many * max((unit.problem.nodes for unit in study.units()), default=0)
+    return many if many > MOST_CLASSES or (many > FEW_CLASSES and nodes > MOST_NODES) else 0
 
 
 def _together(results: Iterable[FailureResult]) -> list[FailureResult]:

@@ -58,11 +58,13 @@ def class_flow(
     arc_class: Ints,
     *,
     colours: bool = False,
+    alike: Ints | None = None,
     most_columns: int = MAX_COLUMNS,
 ) -> ClassFlow:
     """Solves the class program for the given classes of nodes and arcs, of at most so many columns.
 
-    With the orbits of `symmetry.SymmetryFinder` the value is exact; with colours it is an upper bound.
+    With the orbits of `symmetry.SymmetryFinder` the value is exact; with colours it is an upper bound. `alike` are
+    orbits of nodes: sources of one see the same, and are looked at once.
 
     Raises:
         TooLargeError: too many classes.
@@ -71,7 +73,7 @@ def class_flow(
     if not len(sources):
         return ClassFlow(problem.most, problem.most)
     refiner = Refiner(problem, arc_class, node_class)
-    kinds = _views(refiner, sources) if colours else node_class[sources]
+    kinds = _views(refiner, sources, alike) if colours else node_class[sources]
     _, first, sizes = np.unique(kinds, return_index=True, return_counts=True)
     parts: list[_Part] = []
     columns = 0
@@ -89,13 +91,15 @@ def class_flow(
     return ClassFlow(min(value, problem.most), min(checked, problem.most))
 
 
-def _views(refiner: Refiner, sources: Ints) -> Ints:
+def _views(refiner: Refiner, sources: Ints, alike: Ints | None) -> Ints:
     """Numbers for what each source sees: the same for sources that see equally many nodes of each colour."""
-    if len(sources) * len(refiner.heads) > MAX_VIEWS:
+    orbit = np.arange(len(sources)) if alike is None else alike[sources]
+    _, first, member = np.unique(orbit, return_index=True, return_inverse=True)
+    if len(first) * len(refiner.heads) > MAX_VIEWS:
         raise TooLargeError
     known: dict[bytes, int] = {}
-    views = [np.sort(refiner.seen_from(source)).tobytes() for source in sources.tolist()]
-    return np.array([known.setdefault(view, len(known)) for view in views], dtype=np.int64)
+    views = [np.sort(refiner.seen_from(source)).tobytes() for source in sources[first].tolist()]
+    return np.array([known.setdefault(view, len(known)) for view in views], dtype=np.int64)[member.reshape(-1)]
 
 
 def _seen(problem: FlowProblem, refiner: Refiner, arc_class: Ints, source: int, size: int) -> _Part:
@@ -162,8 +166,8 @@ def exact_throughput(problem: FlowProblem, orbits: Orbits, most_columns: int = M
     return class_flow(problem, orbits.node, orbits.arc, most_columns=most_columns)
 
 
-def upper_bound(problem: FlowProblem) -> float:
-    """An upper bound on the throughput from colours alone.
+def upper_bound(problem: FlowProblem, orbits: Orbits | None = None) -> float:
+    """An upper bound on the throughput from colours alone; `orbits` spare looking at sources that are alike.
 
     Raises:
         TooLargeError: too many colours.
@@ -172,4 +176,5 @@ def upper_bound(problem: FlowProblem) -> float:
     colour = np.unique(refiner.base[: problem.nodes], return_inverse=True)[1].reshape(-1)
     capacity = np.unique(problem.arc_capacity, return_inverse=True)[1].reshape(-1)
     arc = joint_classes(colour[problem.tail], colour[problem.head], capacity)
-    return class_flow(problem, colour, arc, colours=True).value
+    alike = None if orbits is None else orbits.node
+    return class_flow(problem, colour, arc, colours=True, alike=alike).value

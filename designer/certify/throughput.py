@@ -33,7 +33,7 @@ from designer.certify.network import unit_problems
 from designer.certify.oblivious import oblivious_routing
 from designer.certify.problem import FlowProblem, Pairs, digest
 from designer.certify.static_routes import even_throughput
-from designer.certify.symmetry import SymmetryFinder, apart_orbits
+from designer.certify.symmetry import Orbits, SymmetryFinder, apart_orbits
 from designer.certify.view import Bools, FabricView, JoinedView
 from designer.fabric.fabric import Fabric
 from designer.fabric.pairs import worst_leaf_pair
@@ -97,7 +97,7 @@ class Judge:
         try:
             exact = exact_throughput(problem, orbits, most_columns)
         except TooLargeError:
-            return _loose(problem, max(ecmp or 0.0, 0.0 if grid is None else grid.crossing), ecmp)
+            return _loose(problem, orbits, max(ecmp or 0.0, 0.0 if grid is None else grid.crossing), ecmp)
         return Bounds(float(exact.checked), float(max(exact.value, exact.checked)), ecmp, "symmetric flow")
 
     def hose(self, problem: FlowProblem) -> Bounds:
@@ -149,9 +149,9 @@ class Judge:
         return None if ecmp is None else min(ecmp, upper)
 
 
-def _loose(problem: FlowProblem, lower: float, ecmp: float | None) -> Bounds:
+def _loose(problem: FlowProblem, orbits: Orbits, lower: float, ecmp: float | None) -> Bounds:
     try:
-        upper = upper_bound(problem)
+        upper = upper_bound(problem, orbits)
     except TooLargeError:
         upper = problem.most
     return Bounds(min(lower, upper), upper, ecmp, "colours and given routes")

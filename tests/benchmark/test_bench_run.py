@@ -75,11 +75,17 @@ def test_what_goes_wrong_is_an_outcome(tmp_path: Path) -> None:
 
 def test_memory_is_that_of_the_process() -> None:
     before = peak_mb()
-    block = bytearray(200_000_000)
+    block = bytearray(int(before * 1e6) + 200_000_000)  # more than this process had at any time
     block[:: 1 << 12] = b"x" * len(block[:: 1 << 12])
     assert peak_mb() - before > 150
     del block
     assert peak_mb() - before > 150, "a peak does not fall"
+
+
+def test_a_certificate_that_takes_too_long_is_given_up(folder: Callable[..., Suite]) -> None:
+    found = measure(folder("survive-switch-64").instances[0], RunOptions(certificate_limit_s=0.0))
+    assert (found.status, found.met, found.certificate_s) == ("optimal", None, None)
+    assert found.cost_usd is not None
 
 
 def test_every_call_of_fresh_workers_has_a_process_of_its_own() -> None:

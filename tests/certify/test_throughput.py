@@ -271,8 +271,11 @@ def test_equal_problems_are_solved_once() -> None:
     assert len(solved) == 1
 
 
-def test_planes_that_place_gpus_differently_are_not_told_as_exact() -> None:
-    """One plane keeps GPUs 0, 1 and 2, 3 on a leaf, the other 0, 2 and 1, 3: each carries what stays on its leaves."""
+def test_traffic_splits_over_planes_that_place_gpus_differently() -> None:
+    """One plane keeps GPUs 0, 1 and 2, 3 on a leaf, the other 0, 2 and 1, 3: each carries what stays on its leaves.
+
+    Even parts would reach half of what the best split does.
+    """
     sketch = Sketch(4)
     for homes in ([0, 0, 1, 1], [0, 1, 0, 1]):
         leaf0, spine = sketch.switches(2), sketch.switches(1, SPINE)
@@ -281,8 +284,19 @@ def test_planes_that_place_gpus_differently_are_not_told_as_exact() -> None:
     fabric = sketch.fabric()
     demands = traffic(4, 1, phase("dp", 4, all_to_all(4)))
     bounds, truth = bounds_of(fabric, demands), truth_of(fabric, demands)
-    assert truth > bounds.lower + 0.01
-    assert_holds(bounds, truth)
+    assert bounds.ecmp == pytest.approx(truth / 2)
+    assert (bounds.lower, bounds.upper) == pytest.approx((truth, truth), abs=EXACT)
+
+
+@pytest.mark.parametrize("by", [1, 2])
+def test_pairs_have_the_ports_to_units_that_both_reach(by: int) -> None:
+    """Leaves that nothing joins: 0, 1 and 2, 3 share one in the first plane, 0, 2 and 1, 3 in the second."""
+    sketch = Sketch(4)
+    for homes in ([0, 0, 1, 1], [0, 1, 0, 1]):
+        sketch.links(np.arange(4), sketch.switches(2) + np.array(homes), GBPS // 2)
+    demands = traffic(4, 1, phase("dp", 4, Component("exchange", 1, 4, by, 1.0)))
+    bounds = bounds_of(sketch.fabric(), demands)
+    assert (bounds.lower, bounds.upper) == pytest.approx((0.5, 0.5), abs=EXACT)
 
 
 def test_planes_that_failed_on_different_rails_are_not_alike() -> None:
