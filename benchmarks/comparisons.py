@@ -8,9 +8,10 @@ flow        the plain max-concurrent-flow program against the certificate (plain
 evolution   an evolutionary search with the same certificate and 100 times the time (evolution.py)
 
 One thread each, one after the other. Seconds are medians: of 5 runs, of fewer where a run takes long (`runs`); no run
-of a search is longer than 5 minutes, none of the plain program longer than 10. Answers count before times: ends with 1 where another way finds a cheaper network, where a
-proven optimum of the textbook program differs, or where the plain program disagrees with the certificate. Writes the
-sections that were run into results/comparisons.json, with the machine's load before each.
+of a search is longer than 5 minutes, none of the plain program longer than 10. Answers count before times: ends with 1
+where another way finds a cheaper network, where a proven optimum of the textbook program differs, or where the plain
+program disagrees with the certificate. Writes the sections that were run into results/comparisons.json, with the
+machine's load before each.
 """
 
 import dataclasses
