@@ -14,6 +14,7 @@ from designer.instance.instance import Cluster
 from designer.units import usd
 
 NAME = "rail-only"
+UNSEEN = "it is one of the Clos networks, which were not searched"
 RECOUNTED = ("switches", "leaf", "spine", "core", "endpoint_links", "leaf_spine_links", "spine_core_links", "links")
 
 
@@ -29,11 +30,18 @@ class TemplateClaim:
 
 
 def check_rail_only(
-    cluster: Cluster, catalog: Catalog, claim: TemplateClaim | None, cost_cents: int, counts: Mapping[str, int]
+    cluster: Cluster,
+    catalog: Catalog,
+    claim: TemplateClaim | None,
+    cost_cents: int,
+    counts: Mapping[str, int],
+    *,
+    searched: bool = True,
 ) -> RailOnlyCheck:
     """Whether the claim counts as rail-only does, and costs no less than the design where it meets the requirements.
 
-    For servers of several kinds there is no such template: then there must be no claim.
+    It may cost less where Clos networks were not `searched`. For servers of several kinds there is no such template:
+    then there must be no claim.
     """
     cost_usd = usd(cost_cents)
     if cluster.irregular:
@@ -52,7 +60,8 @@ def check_rail_only(
             right = " or ".join(f"{each['switches']} switches and {each['links']} links" for each in known) or "none"
             said = f"{claim.counts.get('switches')} switches and {claim.counts.get('links')} links"
             problems.append(f"the file says {said}, rail-only on {claim.switch} has {right}")
-    if claim.meets and claim.cost_cents < cost_cents:
+    cheaper = claim.meets and claim.cost_cents < cost_cents
+    if cheaper and searched:
         problems.append(f"rail-only meets the requirements at ${usd(claim.cost_cents):,.2f}, the design costs more")
     return RailOnlyCheck(
         not problems,
@@ -60,7 +69,7 @@ def check_rail_only(
         cost_usd,
         claim.counts.get("switches"),
         claim.counts.get("links"),
-        "; ".join([*problems, _difference(claim, cost_cents, counts)]),
+        "; ".join([*problems, _difference(claim, cost_cents, counts), *([UNSEEN] if cheaper and not searched else [])]),
     )
 
 

@@ -34,7 +34,7 @@ from designer.certify.read_design import DesignFile, read_design
 from designer.certify.relays import RelayOverhead, relay_overhead
 from designer.certify.routing import judge_routing
 from designer.certify.run import certify_throughput
-from designer.certify.structure import check_structure
+from designer.certify.structure import CLOS, check_structure
 from designer.certify.view import FabricView
 from designer.errors import InputError
 from designer.fabric.fabric import MANAGEMENT
@@ -217,7 +217,9 @@ def _rail_only(file: DesignFile) -> RailOnlyCheck:
     if claim is not None and claim.switch not in catalog.switches and (shipped := _shipped(file)):
         catalog = shipped
     counts = file.record.counts.model_dump()
-    return check_rail_only(file.cluster, catalog, claim, cents(file.record.cost_usd), counts)
+    names = [found.family for found in file.record.families]
+    searched = CLOS in names or not names
+    return check_rail_only(file.cluster, catalog, claim, cents(file.record.cost_usd), counts, searched=searched)
 
 
 def _unmet(certificate: Certificate) -> Iterator[tuple[str, str]]:

@@ -224,6 +224,9 @@ def test_a_rail_only_network_that_is_cheaper_and_meets_is_against_the_design() -
     dear = check_rail_only(ends, catalog, right, 101, counts)
     assert not dear.met
     assert "the design costs more" in dear.words
+    unseen = check_rail_only(ends, catalog, right, 101, counts, searched=False)
+    assert unseen.met
+    assert "not searched" in unseen.words
     short = check_rail_only(ends, catalog, TemplateClaim("qm9700", 100, counts, False, ""), 101, counts)
     assert short.met
     assert "falls short" in short.words
