@@ -186,10 +186,10 @@ def step_findings(file: DesignFile, certificate: Certificate) -> Iterator[tuple[
     try:
         instance = _instance(file, file.instance)
         (job,) = [item for item in instance.workload if isinstance(item, Job)]
-        gbps = float(max(mode.ports * mode.gbps for mode in instance.cluster.nic.modes))
+        gpu, gbps = instance.cluster.slowest(job.first_gpu, job.gpus)
         carried = {phase.phase: max(phase.interval.lower, 1e-9) for phase in certificate.phases}
         times = [
-            step_time(job, instance.cluster.gpu, gbps, file.traffic, throughput).total_s
+            step_time(job, gpu, gbps, file.traffic, throughput).total_s
             for throughput in (carried, dict.fromkeys(carried, 1.0))
         ]
     except (InputError, StepTimeError, ValueError) as error:

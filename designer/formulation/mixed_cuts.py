@@ -12,15 +12,9 @@ from designer.workload.cuts import CutFunction, Floats, Ints, Layout, explicit_o
 from designer.workload.traffic import Phase, Step, Traffic
 
 
-def line_gbps(cluster: Cluster, phase: Phase) -> int:
-    """The line rate of a phase, Gb/s: that of the slowest NIC among its GPUs, each run as one port."""
-    last = phase.first_gpu + phase.gpus
-    return min(
-        mode.gbps
-        for kind, gpus in zip(cluster.kinds(), cluster.kind_ranges(), strict=True)
-        for mode in kind.nic.modes
-        if mode.ports == 1 and gpus.start < last and phase.first_gpu < gpus.stop
-    )
+def line_gbps(cluster: Cluster, phase: Phase) -> float:
+    """The line rate of a phase, Gb/s: that of the slowest NIC among its GPUs."""
+    return cluster.slowest(phase.first_gpu, phase.gpus)[1]
 
 
 class KindCuts(CutFunction):

@@ -62,9 +62,8 @@ class StepBudget:
 
     def total_s(self, throughput: dict[str, float]) -> float:
         """Seconds of a step when each phase gets this part of line rate."""
-        cluster = self.instance.cluster
-        gbps = max(mode.ports * mode.gbps for mode in cluster.nic.modes)
-        return step_time(self.job, cluster.gpu, float(gbps), self.traffic, throughput).total_s
+        gpu, gbps = self.instance.cluster.slowest(self.job.first_gpu, self.job.gpus)
+        return step_time(self.job, gpu, gbps, self.traffic, throughput).total_s
 
     def overhead(self, throughput: dict[str, float]) -> float:
         """How much longer a step takes than with every phase at line rate, as a part of that."""

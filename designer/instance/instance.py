@@ -86,6 +86,21 @@ class Cluster:
         per_server = min(self.gpu.gpus_per_server, self.hb_domain)
         return (Servers(self.gpus // per_server, per_server, self.gpu, self.nic),)
 
+    def slowest(self, first_gpu: int, gpus: int) -> tuple[Gpu, float]:
+        """Among some GPUs the one that computes slowest, and the rate of the slowest NIC with all its ports, Gb/s.
+
+        A job on all of them goes on at their pace.
+        """
+        last = first_gpu + gpus
+        kinds = [
+            kind
+            for kind, own in zip(self.kinds(), self.kind_ranges(), strict=True)
+            if own.start < last and first_gpu < own.stop
+        ]
+        modes = [[mode for mode in kind.nic.modes if mode.ports == 1 or not self.irregular] for kind in kinds]
+        gbps = min(max(mode.ports * mode.gbps for mode in offered) for offered in modes)
+        return min((kind.gpu for kind in kinds), key=lambda gpu: gpu.bf16_tflops), float(gbps)
+
     def kind_ranges(self) -> tuple[range, ...]:
         """The GPUs of each kind of server."""
         ends = list(accumulate((kind.count * kind.gpus for kind in self.kinds()), initial=0))

@@ -21,6 +21,7 @@ from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.mixed_clos import JoinedSearch
 from designer.formulation.mixed_cuts import KindCuts, line_gbps
 from designer.formulation.mixed_search import MixedProposal, MixedSearch, joined_kinds
+from designer.formulation.step_budget import StepBudget
 from designer.instance.instance import Instance
 from designer.search import Options
 from designer.workload.cuts import Layout
@@ -44,12 +45,13 @@ def mixed(
     nics: tuple[str, ...] = ("fast", "slow"),
     gpus: int = 1,
     media: Document = OPTICS,
+    memory: int | None = None,
     **sections: Any,
 ) -> Instance:
-    """Kinds of servers of `gpus` GPUs each, NICs of 400 and 200 Gb/s."""
+    """Kinds of servers of `gpus` GPUs each, NICs of 400 and 200 Gb/s; steps have a time with a rate of the `memory`."""
     parts = catalog(switches, media)
     parts["nics"] = FAST
-    parts["gpus"] = {"gpu": gpu() | {"gpus_per_server": gpus, "hb_domain": gpus}}
+    parts["gpus"] = {"gpu": gpu() | {"gpus_per_server": gpus, "hb_domain": gpus, "memory_bytes_per_s": memory}}
     kinds = [{"count": count, "gpu": "gpu", "nic": name} for count, name in zip(counts, nics, strict=True)]
     return instance_of(parts, REGULAR | {"servers": kinds}, workload, **sections)
 
@@ -373,3 +375,23 @@ def test_a_candidate_tells_of_itself() -> None:
     assert found.drawn is not None
     assert "rails mixed on leaves" in found.words
     assert found.drawn.bill.total_cents == sum(found.drawn.compared.parts.values()) == found.cost_cents
+
+
+def test_a_step_of_a_job_on_both_takes_as_long_as_on_the_slower_ones() -> None:
+    """A budget of step time for one job on GPUs of both kinds, whichever comes first: the design is within it."""
+    model = {"layers": 8, "hidden": 8192, "heads": 64, "seq_length": 1024}
+    job = {"model": model, "parallelism": {"tp": 2, "dp": 24}, "global_batch": 24}
+    switches = {"s8": switch(8, 1000, BREAKOUT)}
+    times: list[float] = []
+    for nics in (("fast", "slow"), ("slow", "fast"), ("slow", "slow"), ("fast", "fast")):
+        parts: Document = {"max_step_overhead": 0.3}
+        instance = mixed((12, 12), switches, [job], nics=nics, gpus=2, requirements=parts, memory=3350 * 10**9)
+        budget = StepBudget(instance, derive_traffic(instance), 0.3)
+        times.append(budget.full_s)
+        if nics == ("fast", "slow"):
+            result = design(instance, Options(families=(MIXED,)))
+            assert result.certificate is not None
+            assert result.certificate.met
+            carried = {phase.phase: phase.interval.lower for phase in result.certificate.phases}
+            assert budget.overhead(carried) <= 0.3 + 1e-6
+    assert times[0] == times[1] == times[2] > times[3]

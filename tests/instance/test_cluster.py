@@ -39,6 +39,16 @@ def problems_of(section: dict[str, Any], **others: Any) -> list[str]:
     return [f"{problem.field}: {problem.found}; {problem.allowed}" for problem in refused.value.problems]
 
 
+def test_the_slowest_of_some_gpus() -> None:
+    """H100 at 400 Gb/s up to GPU 55, A100 at 200 from 56 on: what a job on both goes at; two ports of a NIC add up."""
+    cluster = cluster_of(MIXED)
+    found = [cluster.slowest(first, gpus) for first, gpus in ((0, 56), (55, 1), (56, 12), (48, 16), (0, 68))]
+    fast, slow = ("h100-sxm", 400.0), ("a100-sxm", 200.0)
+    assert [(gpu.key, gbps) for gpu, gbps in found] == [fast, fast, slow, slow, slow]
+    gpu, gbps = cluster_of(ALIKE | {"nic": "cx7-2x200"}).slowest(8, 8)
+    assert (gpu.key, gbps) == ("h100-sxm", 400.0)
+
+
 def test_kinds_of_servers_one_after_the_other() -> None:
     """GPUs are numbered kind by kind; the domain divides every server; the first kind gives GPU and NIC."""
     cluster = cluster_of(MIXED)
