@@ -109,7 +109,7 @@ class _Run:
         from designer.cli.console import render, write_error, write_json, write_out
 
         limit_s = LIMIT_S if time_limit_s is None else time_limit_s
-        self.options = RunOptions(limit_s, seed, solver)
+        self.options = RunOptions(limit_s, seed=seed, solver=solver)
 
         def job(should_stop: "Callable[[], bool]") -> "list[BenchRow]":
             return run_suites(
