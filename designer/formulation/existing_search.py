@@ -329,7 +329,8 @@ class ExistingSearch(ClosSearch):
         if hardware.core is not None:
             used |= {hardware.core.tier.switch.key, *_keys(hardware.core.medium)}
         worth = self.stock.saved_cents({piece: count for piece, count in self.stock.owned.items() if piece[0] in used})
-        return np.maximum(loose_cents, full - worth)
+        fits = full < np.iinfo(np.int64).max
+        return np.where(fits, np.maximum(loose_cents, full - worth), full)
 
     def _base(self, part: Slice, hardware: Hardware, down: int) -> Base:
         key = part.hosts.nic_mode, part.layout, hardware.leaf.tier, hardware.leaf.medium, down
