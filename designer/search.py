@@ -15,6 +15,7 @@ from designer.candidates import (
     PLACEMENT,
     TILES,
     Candidate,
+    FamilyError,
     SearchError,
     clos_candidate,
     families_of,
@@ -178,6 +179,9 @@ def _beside_existing(
             options.progress(time.monotonic() - started, best_cents, bound_cents)
 
     families = families_of(instance, options.families, traffic)
+    if not set(families) & set(BESIDE_FAMILIES):
+        found = f"search.families: found {', '.join(families)} beside a network that is there"
+        raise FamilyError(f"{instance.name}: {found}; allowed: {', '.join(BESIDE_FAMILIES)}")
     search = Beside(instance, traffic, pricing, media, _limits(options, started), report)
     return search.candidates(tuple(family for family in families if family in BESIDE_FAMILIES), fresh)
 

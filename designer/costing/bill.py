@@ -132,7 +132,7 @@ def bill_of_materials(fabric: Fabric, catalog: Catalog, pricing: Pricing, labour
 
 def labour_line(links: int, cents: int) -> BillLine | None:
     """The line for links that are plugged anew at `cents` each; None where that costs nothing."""
-    if not cents:
+    if not cents * links:
         return None
     words, source = "a link plugged anew", "the instance"
     return BillLine("link", LABOUR, words, LABOUR, links, cents, 0.0, 0, True, False, source, "")
