@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.certify.certificate import EXACT, FailureResult
 from designer.certify.demand import step_groups
+from designer.certify.failure_bounds import bounded_failures
 from designer.certify.problem import FlowProblem, Hubs, Ints, Pairs, digest, weigh
 from designer.certify.symmetry import Orbits, SymmetryFinder, joint_classes
 from designer.certify.throughput import POLICIES, Bounds, Judge, pair_share, phase_bounds
@@ -29,6 +30,7 @@ MAX_CLASSES = 150
 # Classes of single failures that are looked at without being asked for; of large networks fewer, as each takes long.
 MOST_CLASSES = 400
 FEW_CLASSES = 100
+MOST_ASKED = 2000  # classes that are looked at in any case, where kinds of failures can be bounded as a whole
 MOST_NODES = 100_000  # of all classes together, where they are not few
 
 
@@ -465,12 +467,17 @@ def certify_failures(study: FailureStudy, *, pairs: bool = True) -> tuple[Failur
     """Every class of single failures and, when asked, of pairs; the worst first.
 
     Classes with the same outcome are told together. Networks of little symmetry have as many classes as elements: where
-    they are too many, and no failure is what the requirements speak of, none is looked at (`unseen_failures`).
+    they are too many, kinds of failures are bounded as a whole (`failure_bounds`). Where that cannot be, each is looked
+    at if the requirements speak of failures, else none (`unseen_failures`).
     """
-    if unseen_failures(study):
-        return ()
+    many = unseen_failures(study)
+    singles = study.singles()
+    if many or len(singles) > MOST_ASKED:
+        known = bounded_failures(study.intact, study.traffic, study.requirements, study.scale_up_gbps)
+        if many or known is not None:
+            return tuple(sorted(known or (), key=lambda result: (result.lower, result.removed)))
     results: list[FailureResult] = []
-    for found in study.singles():
+    for found in singles:
         if study.progress:
             study.progress(f"{found.element.name} lost")
         results.append(study.judged((found.element,), found.stands_for))
