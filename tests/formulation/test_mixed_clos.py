@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from designer import design
 from designer.candidates import MIXED, PLACEMENT, mixed_candidate
 from designer.certify.failures import FailureStudy
-from designer.certify.throughput import Judge
+from designer.certify.throughput import TOGETHER, Judge
 from designer.certify.view import FabricView
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.errors import InfeasibleError
@@ -395,3 +395,81 @@ def test_a_step_of_a_job_on_both_takes_as_long_as_on_the_slower_ones() -> None:
             carried = {phase.phase: phase.interval.lower for phase in result.certificate.phases}
             assert budget.overhead(carried) <= 0.3 + 1e-6
     assert times[0] == times[1] == times[2] > times[3]
+
+
+@st.composite
+def whole_problems(draw: st.DrawFn) -> Instance:
+    """Two or three kinds on one or two switch models, jobs on parts of them, failures, every option of the search."""
+    gpus = draw(st.sampled_from([1, 2, 2]))
+    counts = tuple(draw(st.lists(st.integers(2, 8), min_size=2, max_size=3)))
+    total = sum(counts)
+    nics = tuple(draw(st.sampled_from(["fast", "slow"])) for _ in counts)
+    switches = {
+        name: switch(draw(st.sampled_from([4, 6, 8, 12])), usd, BREAKOUT, max_ports=draw(st.sampled_from([None, 9])))
+        for name, usd in (("a", 900), ("b", 1500))
+    }
+    workload: list[Document] = []
+    for number in range(draw(st.integers(1, 3))):
+        across = draw(st.sampled_from(["rail", "rail", "cluster"]))
+        first = draw(st.integers(0, total - 2))
+        count = draw(st.integers(2, total - first))
+        pattern = draw(st.sampled_from(["any", "all-to-all", "ring"]))
+        part = {"first_gpu": first * gpus, "gpus": count * gpus, "name": f"job {number}"}
+        workload.append({"demand": pattern, "across": across, **part})
+    floors = {str(item["name"]): draw(st.sampled_from([1.0, 0.5, 0.25])) for item in workload}
+    kinds = ["link", "link"] if gpus == 1 else ["link", "switch", "nic"]
+    survive = [
+        {"failure": draw(st.sampled_from(kinds)), "throughput": draw(st.sampled_from([0.25, 0.5, 0.75]))}
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    requirements = {
+        "throughput": floors,
+        "survive": survive,
+        "routing": draw(st.sampled_from(["adaptive", "ecmp"])),
+        "detour": draw(st.sampled_from(["single-relay", "spread"])),
+    }
+    search = {
+        "max_tiers": draw(st.sampled_from([1, 2, 3, 3])),
+        "leaf_sharing": draw(st.sampled_from(["whole-rails", "any", "none"])),
+    }
+    media = draw(st.sampled_from([OPTICS, COPPER]))
+    return mixed(
+        counts, switches, workload, nics=nics, gpus=gpus, media=media, requirements=requirements, search=search
+    )
+
+
+@settings(SETTINGS, max_examples=60)
+@given(whole_problems())
+def test_what_is_proposed_holds(instance: Instance) -> None:
+    """Structure, bill, phases, jobs at once and failures of whatever is proposed, by the certificate."""
+    try:
+        result = design(instance, Options(families=(MIXED,)))
+    except InfeasibleError:
+        return
+    assert result.certificate is not None
+    assert result.certificate.met, result.certificate
+    assert result.bound_cents <= result.cost_cents
+
+
+def test_tenants_have_their_rates_while_the_others_send() -> None:
+    """Three tenants over two kinds, one of them on both: all at once, against one linear program of all their flows."""
+    workload = [
+        {"demand": "shift", "by": 2, "gpus": 4, "name": "one"},
+        {"demand": "all-to-all", "first_gpu": 4, "gpus": 6, "name": "both"},
+        {"demand": "ring", "first_gpu": 10, "name": "three"},
+    ]
+    instance = mixed((7, 7), BOTH, workload, requirements={"throughput": {"one": 0.5, "both": 1.0, "three": 0.75}})
+    result = design(instance, Options(families=(MIXED,)))
+    assert result.certificate is not None
+    together = result.certificate.phases[-1]
+    assert together.job == TOGETHER
+    assert result.counts["spine"]
+    rates: dict[tuple[int, int], float] = {}
+    for phase in result.traffic.network_phases:
+        line = line_rate_gbps(result.fabric, phase)
+        assert line == (400 if phase.name == "one" else 200)
+        for pair, gbps in rates_of(result.traffic, phase, phase.steps[0], line * phase.floor).items():
+            rates[pair] = rates.get(pair, 0.0) + gbps
+    expected = min(1.0, throughput(graph_of(result.fabric), rates))
+    assert expected == 1.0
+    assert together.interval.lower == pytest.approx(expected, abs=1e-6)
