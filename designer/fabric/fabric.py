@@ -58,6 +58,23 @@ class Links:
     medium: Column
 
 
+def flat_counts(switches: int, fabrics: int, planes: int, host_links: int, links_between: int) -> dict[str, int]:
+    """What `Fabric.counts` gives where all switches are leaves."""
+    return {
+        "switches": switches,
+        "leaf": switches,
+        "spine": 0,
+        "core": 0,
+        "fabrics": fabrics,
+        "planes": planes,
+        "links": host_links + links_between,
+        "endpoint_links": host_links,
+        "leaf_leaf_links": links_between,
+        "leaf_spine_links": 0,
+        "spine_core_links": 0,
+    }
+
+
 @dataclass(frozen=True)
 class OwnedSwitch:
     """A switch of the fabric that was there before: its node, its name, and the ports it had left, of native speed."""

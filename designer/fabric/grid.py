@@ -13,7 +13,7 @@ import numpy as np
 from designer.catalog.components import PortMode, Switch
 from designer.catalog.media import LinkMedium
 from designer.fabric.build import Drawing
-from designer.fabric.fabric import LEAF, Column, Fabric
+from designer.fabric.fabric import LEAF, Column, Fabric, flat_counts
 from designer.fabric.shape import ClassTally, Hosts
 
 ROW_HOST_M = 3.0  # all NICs of a server share the row switch, which stands beside it (ATOP, section 4.1)
@@ -60,19 +60,7 @@ class GridShape:
     def counts(self) -> dict[str, int]:
         """Totals, by closed form; the same keys as `Fabric.counts`."""
         hosts, between = 2 * self.hosts.gpus, self.rows * self.columns * self.bundle
-        return {
-            "switches": self.switches,
-            "leaf": self.switches,
-            "spine": 0,
-            "core": 0,
-            "fabrics": 1,
-            "planes": 2,
-            "links": hosts + between,
-            "endpoint_links": hosts,
-            "leaf_leaf_links": between,
-            "leaf_spine_links": 0,
-            "spine_core_links": 0,
-        }
+        return flat_counts(self.switches, 1, 2, hosts, between)
 
     def problems(self) -> list[str]:
         """Why it cannot be built; empty when it can."""

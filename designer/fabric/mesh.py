@@ -7,7 +7,7 @@ import numpy as np
 
 from designer.catalog.media import LinkMedium
 from designer.fabric.build import Drawing, draw_hosts, port_of
-from designer.fabric.fabric import LEAF, Fabric
+from designer.fabric.fabric import LEAF, Fabric, flat_counts
 from designer.fabric.shape import ClassTally, ClosShape, Hosts, Media, Tier
 from designer.workload.cuts import Layout
 
@@ -54,19 +54,7 @@ class MeshShape:
         """Totals over all fabrics, by closed form; the same keys as `Fabric.counts`."""
         tally = self.tally()
         hosts, between = tally["host"].links, tally["leaf-leaf"].links
-        return {
-            "switches": self.switches,
-            "leaf": self.switches,
-            "spine": 0,
-            "core": 0,
-            "fabrics": self.fabrics,
-            "planes": self.hosts.planes,
-            "links": hosts + between,
-            "endpoint_links": hosts,
-            "leaf_leaf_links": between,
-            "leaf_spine_links": 0,
-            "spine_core_links": 0,
-        }
+        return flat_counts(self.switches, self.fabrics, self.hosts.planes, hosts, between)
 
     def problems(self) -> list[str]:
         """Why it cannot be built; empty when it can."""

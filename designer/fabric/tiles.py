@@ -13,7 +13,7 @@ import numpy as np
 from designer.catalog.components import PortMode, Switch
 from designer.catalog.media import LinkMedium
 from designer.fabric.build import Drawing
-from designer.fabric.fabric import LEAF, Column, Fabric
+from designer.fabric.fabric import LEAF, Column, Fabric, flat_counts
 from designer.fabric.grid import ROW_HOST_M
 from designer.fabric.shape import ClassTally, Hosts
 
@@ -99,19 +99,7 @@ class TilesShape:
         hosts = 2 * self.hosts.gpus
         between = sum(self.leaves(plane) * plane.uplinks for plane in self.planes)
         fabrics = sum(self.parts(plane) if plane.spines else self.leaves(plane) for plane in self.planes)
-        return {
-            "switches": self.switches,
-            "leaf": self.switches,
-            "spine": 0,
-            "core": 0,
-            "fabrics": fabrics,
-            "planes": 2,
-            "links": hosts + between,
-            "endpoint_links": hosts,
-            "leaf_leaf_links": between,
-            "leaf_spine_links": 0,
-            "spine_core_links": 0,
-        }
+        return flat_counts(self.switches, fabrics, 2, hosts, between)
 
     def problems(self) -> list[str]:
         """Why it cannot be built; empty when it can."""

@@ -1,7 +1,6 @@
 """Meshes and grids against every one of them, with plain linear programs as judges; no cut takes one that carries."""
 
 import math
-from collections import Counter
 from itertools import groupby
 from typing import Any
 
@@ -18,7 +17,7 @@ from designer.formulation.grid import GridSearch
 from designer.formulation.mesh import MeshSearch
 from designer.instance.instance import Instance
 from designer.workload.phases import derive_traffic
-from tests.reference.listed_families import Network, cheapest_cents, grids, meshes
+from tests.reference.listed_families import Network, bought, cheapest_cents, grids, meshes
 from tests.strategies import BREAKOUT, COPPER, HALVES, OPTICS, Document, catalog, instance_of, nic, switch
 
 FAMILY = {family.name: family for family in LISTED}
@@ -184,12 +183,8 @@ def test_pieces_and_counts_are_those_of_the_drawing(family: str, name: str) -> N
     while (priced := search.cheapest()) is not None and looked_at < 40:
         fabric = priced.draw()
         bill = bill_of_materials(fabric, instance.catalog, pricing)
-        bought = Counter[str]()
-        for line in bill.lines:
-            if line.section != "switches":
-                bought[line.item] += line.quantity
         assert fabric.counts() == priced.shape.counts()
-        assert (bill.total_cents, bought) == (priced.cents, priced.pieces())
+        assert (bill.total_cents, bought(bill)) == (priced.cents, priced.pieces())
         looked_at += 1
         search.refuse()
     assert looked_at > 5

@@ -4,12 +4,14 @@ Taken from the package: the instance, its traffic endpoint by endpoint, the medi
 How GPUs and switches are joined, how many ports and sockets that takes and what it costs is counted here.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
 from designer.catalog.components import NicMode, PortMode, Switch
 from designer.catalog.media import LinkMedium, link_media
+from designer.costing.bill import Bill
 from designer.costing.pricing import Pricing
 from designer.instance.instance import Instance
 from designer.workload.traffic import Phase, Step, Traffic
@@ -278,3 +280,12 @@ def _side(instance: Instance, mode: NicMode, place: list[int], side: int, per_ca
         taken[switch] = taken.get(switch, 0) + 1
     lower = {_nic_socket(instance, gpu, side, mode) for gpu in range(len(place))}
     return _Class(len(place), frozenset(lower), frozenset(upper))
+
+
+def bought(bill: Bill) -> Counter[str]:
+    """Cables and modules of a bill by catalog key."""
+    found = Counter[str]()
+    for line in bill.lines:
+        if line.section != "switches":
+            found[line.item] += line.quantity
+    return found
