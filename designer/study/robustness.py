@@ -91,9 +91,12 @@ def robustness(
     """What the uncertain prices of a base mean; None where it was told to stop.
 
     Raises:
-        StudyError: under some prices there is no proven optimum to compare with.
+        StudyError: under some prices there is no proven optimum to compare with, or the base has a network already.
         RepricingError: bills and proofs contradict each other.
     """
+    if base.instance(BASE).existing is not None:
+        found, allowed = "search.existing in the base", "a base whose network is bought anew"
+        raise StudyError([Problem("prices", None, "", found, allowed)])
     plain = options.model_copy(update={"certify": False, "pairs": False})
     with engine_of(executor, workers) as engine:
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from designer.catalog.media import item_unit
 from designer.certify.certificate import Certificate
+from designer.costing.bill import LABOUR
 from designer.fabric.fabric import CORE, LEAF, LINK_CLASSES, SPINE
 from designer.instance.instance import Job
 from designer.result import Design
@@ -118,10 +119,12 @@ def pieces_of(design: Design) -> tuple[Piece, ...]:
             lengths.setdefault(LINK_CLASSES[class_], set()).add(use.length_m)
     pieces: list[Piece] = []
     for line in design.bill.lines:
+        if line.section == LABOUR or not line.bought:
+            continue
         fitting = [
             length
             for length in sorted(lengths.get(line.used_for, {0.0}))
             if item_unit(catalog, line.item, length).price_cents == line.unit_cents
         ]
-        pieces.append(Piece(line.item, line.used_for, line.quantity, fitting[0]))
+        pieces.append(Piece(line.item, line.used_for, line.bought, fitting[0]))
     return tuple(pieces)

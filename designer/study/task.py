@@ -14,6 +14,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from designer.errors import DesignerError, InfeasibleError, NoDesignError
+from designer.fabric.fabric import Fabric
 from designer.instance.instance import Instance
 from designer.study.schema import StudyOptions
 
@@ -102,6 +103,8 @@ def task_key(instance: Instance, options: StudyOptions, version: str) -> str:
 def _plain(value: Any, leave_out: Sequence[str] = ()) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
+    if isinstance(value, Fabric):
+        return value.to_document()
     if is_dataclass(value):
         # A catalog's `names` are those of its files.
         named = [item.name for item in fields(value) if item.name not in (*leave_out, "names")]
