@@ -185,6 +185,7 @@ class ExistingRecord(Record):
     """The network that was there, and what became of it."""
 
     file: str = Field(description="its design file, as the instance names it")
+    wiring: str | None = Field(None, description="the list that its links come from; null where they are as designed")
     digest: str = Field(description="digest of that file", pattern="^[0-9a-f]{64}$")
     new_switches: bool = Field(description="whether switches may be bought")
     most_links_moved: Count | None = Field(description="most links that may be plugged; null where any number may")

@@ -35,8 +35,9 @@ def link_kinds(fabric: Fabric) -> Counter[LinkKind]:
 class ExistingNetwork:
     """A network that is there: its switches, modules and cables are owned, its links can be re-plugged.
 
-    Its GPUs are the first ones of the cluster, in the same order. `digest` is that of its design file; `file` is as the
-    instance names it. A link that is plugged anew costs `cents_per_link_moved`, and at most `most_links_moved` are.
+    Its GPUs are the first ones of the cluster, in the same order. `digest` is that of its design file; `file` and
+    `wiring`, where its links come from a list, are as the instance names them. A link that is plugged anew costs
+    `cents_per_link_moved`, and at most `most_links_moved` are.
     """
 
     file: str
@@ -46,6 +47,7 @@ class ExistingNetwork:
     stock: Stock
     most_links_moved: int | None
     cents_per_link_moved: int
+    wiring: str | None = None
 
     @cached_property
     def kinds(self) -> Counter[LinkKind]:

@@ -9,6 +9,7 @@ from designer.certify.read_design import DesignFile, read_design
 from designer.certify.structure import check_structure
 from designer.costing.bill import stock_of
 from designer.errors import CatalogError, InputError
+from designer.fabric.fabric import Fabric
 from designer.instance.cluster import Refuse
 from designer.instance.existing import ExistingNetwork
 from designer.instance.instance import Cluster
@@ -37,31 +38,52 @@ def read_existing(
         return None
     try:
         file = read_design(base / section.file)
+        problems = list(_problems(file, instance, cluster))
+        for found, allowed in problems:
+            refuse(at, f"{section.file}: {found}", allowed)
+        if problems:
+            return None
+        fabric = _fabric(file, section, base)
+        stock = stock_of(fabric, catalog, new_switches=section.new_switches)
+    except CatalogError as error:
+        missing = ", ".join(problem.field for problem in error.problems)
+        refuse(at, f"{section.file}: {missing}", "what it is made of, in the catalog of the instance")
+    except _WiringError as error:
+        for problem in error.problems:
+            refuse((*AT, "wiring"), f"{section.wiring}: {problem.found}", problem.allowed)
     except InputError as error:
         for problem in error.problems:
             place = f"{problem.field}: " if problem.field else ""
             refuse(at, f"{section.file}: {place}{problem.found}", problem.allowed)
-        return None
-    problems = list(_problems(file, instance, cluster))
-    for found, allowed in problems:
-        refuse(at, f"{section.file}: {found}", allowed)
-    if problems:
-        return None
+    else:
+        return ExistingNetwork(
+            section.file,
+            file.true_digest,
+            fabric,
+            file.family,
+            stock,
+            section.most_links_moved,
+            cents(section.usd_per_link_moved),
+            section.wiring,
+        )
+    return None
+
+
+class _WiringError(InputError):
+    """Problems of the wiring list."""
+
+
+def _fabric(file: DesignFile, section: ExistingNetworkSection, base: Path) -> Fabric:
+    """The network as it is wired, where that is known, else as it was designed."""
+    if section.wiring is None:
+        return file.fabric
+    # Here, as few instances name a list, and names of devices are much to import.
+    from designer.rewiring.as_wired import as_wired
+
     try:
-        stock = stock_of(file.fabric, catalog, new_switches=section.new_switches)
-    except CatalogError as error:
-        missing = ", ".join(problem.field for problem in error.problems)
-        refuse(at, f"{section.file}: {missing}", "what it is made of, in the catalog of the instance")
-        return None
-    return ExistingNetwork(
-        section.file,
-        file.true_digest,
-        file.fabric,
-        file.family,
-        stock,
-        section.most_links_moved,
-        cents(section.usd_per_link_moved),
-    )
+        return as_wired(file, base / section.wiring, section.wiring)
+    except InputError as error:
+        raise _WiringError(error.problems) from None
 
 
 def _barred(instance: InstanceFile, cluster: Cluster) -> Iterator[tuple[tuple[str, ...], str]]:

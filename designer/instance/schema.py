@@ -211,6 +211,11 @@ class ExistingNetworkSection(Section):
     """A network that the cluster has: it is owned, and its links can be re-plugged."""
 
     file: Key = Field(description="its design file; its GPUs are the first ones of the cluster")
+    wiring: Key | None = Field(
+        None,
+        description="wiring list of what is plugged in fact, between ports of the design: the CSV of designer export, "
+        "topology.dot, or the output of ibnetdiscover; default: as designed",
+    )
     new_switches: bool = Field(True, description="may switches be bought beside those that are there")
     most_links_moved: int | None = Field(
         None, ge=0, le=10**8, description="most links of the new network that are not there yet; default: any number"

@@ -40,6 +40,7 @@ class Rewired:
         existing, moves = self.existing, self.moves
         return {
             "file": existing.file,
+            "wiring": existing.wiring,
             "digest": existing.digest,
             "new_switches": existing.stock.new_switches,
             "most_links_moved": existing.most_links_moved,
