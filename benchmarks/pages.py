@@ -359,7 +359,7 @@ def atop() -> str:
             f"{record['switches']:,}",
             money(record["cost_usd"]),
             "yes" if record["proven"] else "no",
-            *(f"{_switches(document, record['gpus'], name):,}" for name in ("ROFT", "Rail-only", "HPN", "ZCube")),
+            *(_template(document, record["gpus"], name) for name in ("ROFT", "Rail-only", "HPN", "ZCube")),
         )
         for record in document["atop_designs"]
     ]
@@ -367,12 +367,10 @@ def atop() -> str:
     return f"{table}\n\n{markdown(headings, designs, left=(0, 3))}"
 
 
-def _switches(document: Record, gpus: int, design: str) -> int:
-    return next(
-        row["published"]["switches"]
-        for row in document["atop"]
-        if row["gpus"] == gpus and row["design"].startswith(design)
-    )
+def _template(document: Record, gpus: int, design: str) -> str:
+    """Published switches of a network, and what it costs on our catalog."""
+    row = next(row for row in document["atop"] if row["gpus"] == gpus and row["design"].startswith(design))
+    return f"{row['published']['switches']:,}; {money(row['cost_usd'])}"
 
 
 def not_reproduced() -> str:

@@ -94,6 +94,7 @@ def atop_rows() -> list[Record]:
                 "nic_ports": row["nic_ports_per_gpu"],
                 "published": {name: published[name] for name in ATOP},
                 "found": {name: found[name] for name in ATOP},
+                "cost_usd": item.cost_cents / 100,
                 "no_switch_failed_pct": 100 * (1 - ONE_SWITCH_FAILS) ** found["switches"],
             }
         )
