@@ -181,8 +181,11 @@ class KindSide:
         downs = set(range(1, min(radix, length) + 1))
         if not layout.mixed and search.leaf_sharing != "none":
             downs |= {rails * length for rails in range(2, layout.rails + 1) if rails * length <= radix}
-        pinned = search.leaf.down
-        return sorted(downs) if pinned is None else [down for down in (pinned,) if down <= radix]
+        if search.leaf.down is not None:
+            downs = {search.leaf.down} if search.leaf.down <= radix else set[int]()
+        if not layout.mixed and layout.rails > 1 and search.leaf_sharing == "none":
+            downs = {down for down in downs if down < 2 * length}
+        return sorted(downs)
 
     def bundles(self, way: Way, spines: Ints) -> Ints:
         """(ports to endpoints, spines) the least links to a bundle, `NEVER` where they do not fit a leaf."""

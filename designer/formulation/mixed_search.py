@@ -105,8 +105,8 @@ class MixedSearch:
             left_s = max(0.0, limits.time_limit_s - (time.monotonic() - began))
             self._known[sets] = self._network(kinds, replace(limits, time_limit_s=left_s))
         every = tuple(range(len(joined)))
-        chosen = _cheapest(every, {key: found.cents for key, found in self._known.items()})
-        bound = _cheapest(every, {key: found.bound_cents for key, found in self._known.items()})[0]
+        chosen = cheapest_parting(every, {key: found.cents for key, found in self._known.items()})
+        bound = cheapest_parting(every, {key: found.bound_cents for key, found in self._known.items()})[0]
         if math.isinf(chosen[0]):
             ended = self._ended(limits, began) or "infeasible"
             return MixedProposal(None, math.inf if ended == "infeasible" else bound, ended)
@@ -169,7 +169,7 @@ def _sets(count: int) -> Iterator[Kinds]:
         yield from combinations(range(count), size)
 
 
-def _cheapest(every: Kinds, cents: dict[Kinds, float]) -> tuple[float, list[Kinds]]:
+def cheapest_parting(every: Kinds, cents: dict[Kinds, float]) -> tuple[float, list[Kinds]]:
     """The least sum over the sets of a partition of `every`, and its sets."""
     best: dict[Kinds, tuple[float, list[Kinds]]] = {(): (0.0, [])}
 

@@ -20,7 +20,7 @@ from designer.formulation.bounds import any_network_bound
 from designer.formulation.clos_search import ClosSearch, Limits
 from designer.formulation.mixed_clos import JoinedSearch
 from designer.formulation.mixed_cuts import KindCuts, line_gbps
-from designer.formulation.mixed_search import MixedProposal, MixedSearch, joined_kinds
+from designer.formulation.mixed_search import MixedProposal, MixedSearch, cheapest_parting, joined_kinds
 from designer.formulation.step_budget import StepBudget
 from designer.instance.instance import Instance
 from designer.search import Options
@@ -91,6 +91,7 @@ CASES: dict[str, Instance] = {
     "two rails": mixed((3, 3), BOTH, RING, gpus=2),
     "two rails that meet": mixed((2, 3), BOTH, [{"demand": "ring", "across": "cluster"}], gpus=2),
     "two rails and both ways": mixed((2, 2), BOTH, [*RING, {"demand": "all-to-all", "across": "cluster"}], gpus=2),
+    "two rails kept apart": mixed((3, 3), BOTH, EVEN, gpus=2, search={"leaf_sharing": "none"}),
     "two rails mixed": mixed((3, 3), BOTH, EVEN, gpus=2, search={"leaf_sharing": "any"}),
     "eight ports": mixed((6, 6), {"s8": switch(8, 1000, BREAKOUT)}, EVEN),
     "eight ports, a link lost": mixed((6, 6), {"s8": switch(8, 1000, BREAKOUT)}, EVEN, requirements=LINK),
@@ -256,6 +257,14 @@ def test_kinds_that_no_phase_joins_cost_what_each_costs_alone() -> None:
     assert proposal.network is not None
     assert (len(proposal.network.networks), proposal.network.cents) == (2, sum(costs))
     assert proposal.network.cents < cost(mixed((8, 8), switches, EVEN))
+
+
+def test_the_cheapest_way_to_part_three_sets() -> None:
+    """One alone and two together; all together where no two may be; nothing where some set is in none."""
+    alone, pairs = {(0,): 5.0, (1,): 5.0, (2,): 6.0}, {(0, 1): 8.0, (1, 2): 7.0, (0, 2): 20.0}
+    assert cheapest_parting((0, 1, 2), alone | pairs | {(0, 1, 2): 14.0}) == (12.0, [(0,), (1, 2)])
+    assert cheapest_parting((0, 1, 2), alone | {(0, 1, 2): 14.0}) == (14.0, [(0, 1, 2)])
+    assert cheapest_parting((0, 1, 2), pairs)[0] == math.inf
 
 
 def test_a_phase_joins_kinds_directly_or_through_others() -> None:

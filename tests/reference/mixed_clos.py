@@ -206,7 +206,8 @@ def _leaves(instance: Instance, kind: int, spine: Switch, spines: int, rails: in
     nic, gpus = cluster.kinds()[kind].nic, len(cluster.kind_ranges()[kind])
     (mode,) = nic.modes
     per_rail = gpus // cluster.rails
-    downs = [*range(1, per_rail + 1), *(whole * per_rail for whole in range(2, rails + 1))]
+    several = range(2, rails + 1) if instance.search.leaf_sharing != "none" else ()
+    downs = [*range(1, per_rail + 1), *(whole * per_rail for whole in several)]
     downs = list(range(1, gpus + 1)) if in_order else downs
     for switch, down in product(instance.catalog.switches.values(), downs):
         for host_mode in switch.modes_at(mode.gbps):
@@ -234,7 +235,8 @@ def networks(instance: Instance) -> Iterator[tuple[int, Network]]:
     orders += [(cluster.rails, True)] if across or (instance.search.leaf_sharing == "any" and cluster.rails > 1) else []
     for spine in instance.catalog.switches.values():
         for rails, in_order in orders:
-            yield from _one_tier(instance, spine, rails)
+            if instance.search.leaf_sharing != "none" or rails == 1 or across:
+                yield from _one_tier(instance, spine, rails)
             if cluster.rails % rails:
                 continue
             for spines in range(1, max(item.max_ports for item in instance.catalog.switches.values()) + 1):
