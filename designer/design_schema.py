@@ -194,6 +194,9 @@ class ExistingRecord(Record):
     plugged: Count = Field(description="links of this network that were not there")
     pulled: Count = Field(description="links of the old network that go")
     kept_at_most: Count = Field(description="no choice of which switch becomes which keeps more links of this network")
+    plugged_at_least: Count | None = Field(
+        None, description="no Clos network that costs as little plugs fewer links; null where that is not known"
+    )
     classes: list[MovesRecord] = Field(description="the same by class of links")
     fresh: FreshRecord | None = Field(description="null where none was found")
     same_as: list[int] = Field(description="for each switch, in the order of its nodes, its old node; -1 is new")

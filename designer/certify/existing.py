@@ -130,6 +130,9 @@ def _counts(file: DesignFile, record: ExistingRecord, old: Fabric) -> Iterator[s
 def _limits(file: DesignFile, record: ExistingRecord) -> Iterator[str]:
     if record.most_links_moved is not None and record.plugged > record.most_links_moved:
         yield f"existing.plugged: {record.plugged}, at most {record.most_links_moved} are allowed"
+    least = record.plugged_at_least
+    if least is not None and record.plugged < least:
+        yield f"existing.plugged_at_least: {least}, fewer are plugged: {record.plugged}"
     if record.fresh is not None and record.plugged > record.fresh.links:
         yield f"existing.plugged: {record.plugged}, a network bought anew has {record.fresh.links} links"
     if not record.new_switches:

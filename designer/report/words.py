@@ -70,14 +70,18 @@ def beside_words(searched: str, cost_cents: int | None, bound_cents: int | None,
     return f"{what}: none cheaper was found; none costs less than {money(bound_cents)}"
 
 
-def moved_words(kept: int, kept_at_most: int, plugged: int, pulled: int) -> str:
+def moved_words(kept: int, kept_at_most: int, plugged: int, pulled: int, plugged_at_least: int | None) -> str:
     """What happens to the links of a network that is there."""
+    if not plugged and not pulled:
+        return f"all {kept:,} stay as they are"
     best = "no other choice of the switches keeps more"
     if kept < kept_at_most:
         best = f"whichever switch becomes which, at most {kept_at_most:,} can"
-    if not plugged and not pulled:
-        return f"all {kept:,} stay as they are"
-    return f"{kept:,} stay as they are ({best}), {plugged:,} are plugged, {pulled:,} pulled"
+    fewest = ""
+    if plugged_at_least is not None:
+        than = "" if plugged_at_least == plugged else f" than {plugged_at_least:,}"
+        fewest = f" (no Clos network of this cost plugs fewer{than})"
+    return f"{kept:,} stay as they are ({best}), {plugged:,} are plugged{fewest}, {pulled:,} pulled"
 
 
 def anew_words(cost_cents: int, links: int) -> str:

@@ -73,6 +73,14 @@ def lay_onto(
 
 
 @dataclass(frozen=True)
+class Fewest:
+    """No Clos network that costs at most `cost_cents` plugs fewer links."""
+
+    cost_cents: int
+    links: int
+
+
+@dataclass(frozen=True)
 class Beside:
     """The search for an instance with an existing network."""
 
@@ -139,8 +147,10 @@ class Beside:
             if item.drawn is not None and self.pricing.permits(self._switches(item.drawn.fabric)):
                 offers.setdefault(item.family, []).append(self._laid(item.drawn.shape, item.drawn.fabric))
         found: list[Candidate] = []
+        fewest: Fewest | None = None
         if CLOS in families:
-            found.append(self._clos(offers[CLOS], began))
+            clos, fewest = self._clos(offers[CLOS], began)
+            found.append(clos)
         for family in LISTED:
             if family.name in families and family.name in STOCKED:
                 below = min((cost_of(drawn) for part in offers.values() for drawn in part), default=math.inf)
@@ -161,21 +171,22 @@ class Beside:
         result = [self._best(item, offers[item.family], new) for item in found if item.family in offers]
         result += [] if as_it_is is None else [as_it_is]
         self._check(result, [drawn for part in offers.values() for drawn in part], new)
-        return [self._told(item, new) for item in result]
+        return [self._told(item, new, fewest) for item in result]
 
-    def _clos(self, offers: list[Drawn], began: float) -> Candidate:
-        """The cheapest Clos, and Clos networks with few links to plug."""
+    def _clos(self, offers: list[Drawn], began: float) -> tuple[Candidate, Fewest | None]:
+        """The cheapest Clos and Clos networks with few links to plug, and how few those of the least cost can have."""
         existing, cents = self.existing, self.existing.cents_per_link_moved
         search = ExistingSearch(self.instance, self.traffic, self.pricing, self.media, existing)
         proposal = search.run(self._left(began), None, self.report)
         name, words = "OR-Tools CP-SAT", clos_words(self.instance) + BESIDE
         if proposal.shape is None:
             bound = math.inf if proposal.termination == "infeasible" else float(proposal.bound_cents or 0)
-            return Candidate(CLOS, words, name, None, bound, proposal.termination)
+            return Candidate(CLOS, words, name, None, bound, proposal.termination), None
         offers.append(self._laid(proposal.shape, build_clos(proposal.shape)))
         cost = cost_of(offers[-1])
         if cost < (proposal.cost_cents or 0) or (cents == 0 and cost != proposal.cost_cents):
             raise SearchError(f"the bill says {cost} cents, the program {proposal.cost_cents}")
+        fewest: Fewest | None = None
         for network, most in self._variants(proposal.cost_cents or 0):
             if self.limits.should_stop():
                 break
@@ -184,10 +195,12 @@ class Beside:
             other = ExistingSearch(
                 self.instance, self.traffic, self.pricing, self.media, network, most_bought_cents=most
             )
-            shape = other.run(limits).shape
-            if shape is not None:
-                offers.append(self._laid(shape, build_clos(shape)))
-        return Candidate(CLOS, words, name, offers[0], float(proposal.bound_cents or 0), proposal.termination)
+            few = other.run(limits)
+            if few.shape is not None:
+                offers.append(self._laid(few.shape, build_clos(few.shape)))
+            if most is not None and few.bound_cents is not None:
+                fewest = Fewest(most, max(0, -((most - few.bound_cents) // DEAR_CENTS)))
+        return Candidate(CLOS, words, name, offers[0], float(proposal.bound_cents or 0), proposal.termination), fewest
 
     def _variants(self, cost_cents: int) -> Iterator[tuple[ExistingNetwork, int | None]]:
         """What is there with links that are dear to move, and the most that is then bought.
@@ -248,11 +261,14 @@ class Beside:
             ended = LINKS
         return replace(item, drawn=best, bound_cents=min(item.bound_cents, cost_of(best)), termination=ended)
 
-    def _told(self, item: Candidate, new: Fresh | None) -> Candidate:
-        """The candidate, whose network knows what one bought anew comes to."""
+    def _told(self, item: Candidate, new: Fresh | None, fewest: Fewest | None) -> Candidate:
+        """The candidate, whose network knows what one bought anew comes to, and how few links it could plug."""
         if item.drawn is None or item.drawn.rewired is None:
             return item
-        return replace(item, drawn=replace(item.drawn, rewired=replace(item.drawn.rewired, fresh=new)))
+        rewired = replace(item.drawn.rewired, fresh=new)
+        if fewest is not None and item.family == CLOS and cost_of(item.drawn) <= fewest.cost_cents:
+            rewired = replace(rewired, plugged_at_least=fewest.links)
+        return replace(item, drawn=replace(item.drawn, rewired=rewired))
 
     def _check(self, result: list[Candidate], laid: list[Drawn], new: Fresh | None) -> None:
         """Says why nothing is left, where that is so.

@@ -21,7 +21,8 @@ class Fresh:
 class Rewired:
     """Switch i of the network, in the order of nodes, is the old node `same_as[i]`; -1 where it is new.
 
-    No other choice of the switches keeps more than `kept_at_most` links of this network.
+    No other choice of the switches keeps more than `kept_at_most` links of this network. No network of its family that
+    costs as little plugs fewer than `plugged_at_least` links; None where that is not known.
     """
 
     existing: ExistingNetwork
@@ -29,6 +30,7 @@ class Rewired:
     moves: Moves
     kept_at_most: int
     fresh: Fresh | None = None
+    plugged_at_least: int | None = None
 
     @property
     def reused_switches(self) -> int:
@@ -49,6 +51,7 @@ class Rewired:
             "plugged": moves.plugged,
             "pulled": moves.pulled,
             "kept_at_most": self.kept_at_most,
+            "plugged_at_least": self.plugged_at_least,
             "classes": [item.to_document() for item in moves.classes],
             "fresh": None
             if self.fresh is None

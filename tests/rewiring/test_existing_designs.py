@@ -91,6 +91,7 @@ def test_what_is_there_never_makes_a_network_dearer_nor_plugs_more_links(name: s
         assert rewired.moves.plugged <= rewired.fresh.links == fresh.fabric.n_links
     assert rewired.moves.kept + rewired.moves.plugged == result.fabric.n_links
     assert rewired.moves.kept <= rewired.kept_at_most
+    assert (rewired.plugged_at_least or 0) <= rewired.moves.plugged
     file = design_from_document(json.loads(json.dumps(result.to_document())))
     assert verify_file(file).findings == ()
     assert f"{rewired.moves.kept:,}" in report_page(file)
@@ -105,6 +106,25 @@ def test_a_network_that_meets_the_demand_stays_as_it_is(there: Path) -> None:
         assert result.rewired is not None
         assert (result.rewired.moves.plugged, result.rewired.moves.pulled) == (0, 0)
         assert verify_file(design_from_document(result.to_document())).ok
+
+
+def test_fewer_links_than_the_bound_are_never_plugged(there: Path) -> None:
+    """The least that is said to be plugged is a limit that cannot be kept below, and one that often can be met."""
+    met = 0
+    for name in ("full rate", "grown", "all to all"):
+        rewired = solve(with_existing(there, NEW[name])).rewired
+        assert rewired is not None
+        least = rewired.plugged_at_least
+        if not least:
+            continue
+        try:
+            held = solve(with_existing(there, NEW[name], most_links_moved=least))
+        except NoDesignError:
+            continue
+        assert held.rewired is not None
+        assert held.rewired.moves.plugged == least or held.cost_cents > 0
+        met += 1
+    assert met
 
 
 def test_a_rewired_network_can_be_there_in_turn(there: Path, tmp_path: Path) -> None:
@@ -179,6 +199,7 @@ def test_a_file_that_says_otherwise_is_found_out(there: Path) -> None:
     assert tampered(document) == set()
     for name in ("kept", "plugged", "pulled", "kept_at_most"):
         assert "existing" in tampered(document, **{name: existing[name] + 1}), name
+    assert "existing" in tampered(document, plugged_at_least=existing["plugged"] + 1)
     same_as = existing["same_as"]
     moved = [-1] * len(same_as)
     assert {"existing", "bill", "cost"} <= tampered(document, same_as=moved), "other switches: other links stay"
