@@ -104,14 +104,20 @@ def any_network_bound(instance: Instance, traffic: Traffic, pricing: Pricing, me
 
 
 def _mixed_bound(instance: Instance, pricing: Pricing, media: MediaFinder) -> AnyNetworkBound:
-    """Every NIC's cheapest cable, and the cheapest switches for the ports that those which are there cannot hold."""
-    cluster, total = instance.cluster, 0.0
+    """Every NIC's cheapest cable, and the cheapest switches for the ports that those which are there cannot hold.
+
+    Where none is there, also every NIC's cable and its part of a switch: the cage that it shares with others like it.
+    """
+    cluster, total, shares = instance.cluster, 0.0, 0.0
     models: dict[str, Switch] = {}
     for kind in cluster.kinds():
         usable = usable_switches(instance.catalog, kind.nic, instance.search, pricing)
         models |= {switch.key: switch for switch in usable}
         places = [*usable, *(owned.switch for owned in cluster.existing)]
         total += kind.count * kind.gpus * min(_host_cents(instance, kind.nic, item, pricing, media) for item in places)
+        parts = [(item, 0 if cluster.existing else pricing.switch_cents(item) / item.cages) for item in usable]
+        own = [_host_cents(instance, kind.nic, item, pricing, media, of_cage) for item, of_cage in parts]
+        shares += kind.count * kind.gpus * min(own, default=0.0)
     if total == math.inf:
         return AnyNetworkBound(None, "no switch of the catalog can hold some of the NICs", 0)
     held = sum(
@@ -126,11 +132,16 @@ def _mixed_bound(instance: Instance, pricing: Pricing, media: MediaFinder) -> An
     )
     new = -(-max(0, cluster.gpus - held) // most)
     total += new * min((pricing.switch_cents(item) for item in models.values()), default=0)
-    return AnyNetworkBound(math.floor(total), f"a switch holds at most {most} NIC ports", most)
+    return AnyNetworkBound(math.floor(max(total, shares)), f"a switch holds at most {most} NIC ports", most)
 
 
-def _host_cents(instance: Instance, nic: Nic, switch: Switch, pricing: Pricing, media: MediaFinder) -> float:
-    """The least that a NIC of one port costs on a switch, cages shared by full ones; infinite where nothing fits."""
+def _host_cents(
+    instance: Instance, nic: Nic, switch: Switch, pricing: Pricing, media: MediaFinder, of_cage: float = 0.0
+) -> float:
+    """The least that a NIC of one port costs on a switch, cages shared by full ones; infinite where nothing fits.
+
+    A cage costs `of_cage` beside what is plugged into it.
+    """
     best = math.inf
     for mode in nic.modes:
         for port in (
@@ -139,7 +150,7 @@ def _host_cents(instance: Instance, nic: Nic, switch: Switch, pricing: Pricing, 
             ends = (nic.cage, nic.ports_per_cage(mode)), (switch.cage, port.ports_per_cage)
             for medium in media.between(*ends, mode.gbps, instance.cabling.host_m):
                 lower, upper, link = pricing.medium_cents(medium)
-                best = min(best, lower + upper / port.ports_per_cage + link)
+                best = min(best, lower + (upper + of_cage) / port.ports_per_cage + link)
     return best
 
 

@@ -479,3 +479,18 @@ def test_tenants_have_their_rates_while_the_others_send() -> None:
     expected = min(1.0, throughput(graph_of(result.fabric), rates))
     assert expected == 1.0
     assert together.interval.lower == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_switch_is_shared_by_cages() -> None:
+    """Four cages of one port of 400 Gb/s or two of 200: six fast GPUs and five slow ones take 8.5 of them.
+
+    That is 2.125 switches. A link has a module at its NIC, of 100 USD or 60, one in the cage, for one link or two, and
+    a fibre of 10 USD and half a dollar a metre.
+    """
+    instance = mixed((6, 5), {"s4": switch(4, 1000, BREAKOUT)}, EVEN, requirements={"throughput": {"all-to-all": 0.3}})
+    pricing, media = Pricing(instance.objective, instance.energy), MediaFinder(instance.catalog)
+    bound = any_network_bound(instance, derive_traffic(instance), pricing, media)
+    fibre_usd = 10 + 0.5 * 15
+    hosts_usd = 6 * (100 + 100 + fibre_usd) + 5 * (60 + 100 / 2 + fibre_usd)
+    assert bound.cents == math.floor(100 * (hosts_usd + (6 + 5 / 2) / 4 * 1000))
+    assert bound.cents <= cost(instance)
