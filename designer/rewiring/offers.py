@@ -18,7 +18,6 @@ from designer.candidates import (
     GRID,
     LISTED,
     MESH,
-    OPEN,
     Candidate,
     Drawn,
     Report,
@@ -252,8 +251,7 @@ class Beside:
         allowed = [drawn for drawn in offers if self._allowed(new)(drawn)]
         best = min(allowed, key=lambda drawn: (cost_of(drawn), plugged_by(drawn)), default=None)
         if best is None:
-            ended = item.termination if item.termination in ("infeasible", "time_limit", "interrupted", OPEN) else LINKS
-            return replace(item, drawn=None, termination=ended)
+            return replace(item, drawn=None, termination=LINKS if offers else item.termination)
         ended = item.termination
         if cost_of(best) <= item.bound_cents:
             ended = "optimal"
