@@ -125,8 +125,9 @@ class Beside:
         drawn = self._drawn(None, fabric, bill, Rewired(existing, same_as, moves, fabric.n_links))
         # Energy is paid for what runs, so another network may come to less.
         bound = bill.total_cents if not bill.energy_cents else 0
+        ended = "optimal" if bound == bill.total_cents else LINKS
         words = "the network that is there, as it is"
-        return Candidate(existing.family, words, "certificate", drawn, bound, "optimal" if not bound else LINKS)
+        return Candidate(existing.family, words, "certificate", drawn, bound, ended)
 
     def candidates(self, families: tuple[str, ...], find_fresh: Callable[[], list[Candidate]]) -> list[Candidate]:
         """The best of each family; networks bought anew, which `find_fresh` finds, are laid onto what is there as well.

@@ -108,6 +108,15 @@ def test_a_network_that_meets_the_demand_stays_as_it_is(there: Path) -> None:
         assert verify_file(design_from_document(result.to_document())).ok
 
 
+def test_energy_is_paid_for_what_is_there(there: Path) -> None:
+    """Under tco the network that is there costs its energy, and is not said to be proven where nothing proves it."""
+    result = solve(with_existing(there, changed(RAILS, objective="tco")))
+    assert result.bill.capex_cents == 0
+    assert result.cost_cents == result.bill.energy_cents > 0
+    assert result.provenance.termination != "optimal" or result.status == "optimal"
+    assert verify_file(design_from_document(result.to_document())).ok
+
+
 def test_fewer_links_than_the_bound_are_never_plugged(there: Path) -> None:
     """The least that is said to be plugged is a limit that cannot be kept below, and one that often can be met."""
     met = 0
