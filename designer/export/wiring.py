@@ -1,7 +1,8 @@
 """The wiring plan, one row for each link: both ends, modules, length, cable and label.
 
 A cable with several lanes has a row for each lane, all with its number. Racks and rack units are those of the design's
-floor; without one they are empty.
+floor; without one they are empty. Beside a network that was there a further column says whether a link is kept as it
+is, or plugged.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from designer.export.cabling import cable_id, cabling_of
 from designer.export.plan import Plan
 from designer.export.table import MAX_XLSX_ROWS, Cell, write_csv, write_xlsx
 from designer.fabric.fabric import GPU, LEAF, Column
+from designer.rewiring.moves import kept_links
 
 HEADER = (
     "cable_id",
@@ -35,11 +37,12 @@ HEADER = (
     "label",
     "part_number",
 )
+EXISTING, PLUGGED, KEPT = "existing", "plugged", "kept"
 
 
 def write_wiring_csv(plan: Plan, path: Path) -> None:
     """Writes the wiring plan as CSV."""
-    write_csv(path, HEADER, wiring_rows(plan))
+    write_csv(path, header_of(plan), wiring_rows(plan))
 
 
 def write_wiring_xlsx(plan: Plan, path: Path) -> None:
@@ -50,14 +53,20 @@ def write_wiring_xlsx(plan: Plan, path: Path) -> None:
     """
     if plan.fabric.n_links >= MAX_XLSX_ROWS:
         raise plan.refuse(f"{plan.fabric.n_links:,} links", f"fewer than {MAX_XLSX_ROWS:,} rows of a sheet: use CSV")
-    write_xlsx(path, "wiring", HEADER, wiring_rows(plan))
+    write_xlsx(path, "wiring", header_of(plan), wiring_rows(plan))
+
+
+def header_of(plan: Plan) -> tuple[str, ...]:
+    """The columns of a plan's list."""
+    return HEADER if plan.file.old_fabric is None else (*HEADER, EXISTING)
 
 
 def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
-    """The rows under `HEADER`: `a` is the end toward the GPUs, `z` the other."""
+    """The rows under `header_of`: `a` is the end toward the GPUs, `z` the other."""
     cabling, links = cabling_of(plan), plan.fabric.links
     names, ports, media = plan.devices.name, plan.port_names, cabling.media
     racks, units = _stands(plan)
+    existing, stays = _existing(plan)
     rows = plan.rows(
         cabling.cable,
         plan.a.device,
@@ -68,8 +77,9 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
         links.gbps,
         _plane(plan),
         _rail(plan),
+        existing,
     )
-    for cable, a, a_port, z, z_port, row, gbps, plane, rail in rows:
+    for cable, a, a_port, z, z_port, row, gbps, plane, rail, kept in rows:
         medium = media[row]
         near, far = f"{names[a]}:{ports[a_port]}", f"{names[z]}:{ports[z_port]}"
         yield (
@@ -91,7 +101,17 @@ def wiring_rows(plan: Plan) -> Iterator[tuple[Cell, ...]]:
             rail if rail >= 0 else "",
             f"{near} / {far}",
             medium.part,
+            *stays[kept],
         )
+
+
+def _existing(plan: Plan) -> tuple[Column, Sequence[tuple[Cell, ...]]]:
+    """For each link the number of what becomes of it, and the cells that say so; none without a network before."""
+    old, record = plan.file.old_fabric, plan.file.record.existing
+    if old is None or record is None:
+        return np.zeros(plan.fabric.n_links, dtype=np.int64), [()]
+    kept, _ = kept_links(old, plan.fabric, np.array(record.same_as, dtype=np.int64))
+    return kept.astype(np.int64), [(PLUGGED,), (KEPT,)]
 
 
 def _stands(plan: Plan) -> tuple[Sequence[Cell], Sequence[Cell]]:

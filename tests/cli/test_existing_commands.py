@@ -53,6 +53,12 @@ def test_a_grown_cluster_from_design_to_export(old: Path, save: Write, run: Run,
     for line in lines:
         bought = int(line["quantity"]) - int(line["reused"])
         assert float(line["total_usd"]) == bought * float(line["unit_usd"])
+    wiring = tmp_path / "wiring.csv"
+    assert run("export", design, "--format", "wiring-csv", "-o", wiring).code == 0
+    with wiring.open(encoding="utf-8", newline="") as file:
+        actions = [line["existing"] for line in csv.DictReader(file)]
+    assert (actions.count("kept"), actions.count("plugged")) == (said["kept"], said["plugged"])
+    assert len(actions) == said["kept"] + said["plugged"]
     assert run("report", design, "-o", tmp_path / "page.html").code == 0
     assert "Beside what is there" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
