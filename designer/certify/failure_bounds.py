@@ -203,6 +203,9 @@ def _left(
         for step, sent in steps:
             need = sent + loss.moved * (sent if loss.leaf else spread.port)
             rate = min(1.0, (spread.uplinks - loss.uplinks_lost) / need) if need else 1.0
+            if loss.uplinks_lost and spread.planes > 1:
+                others = 1 - 1 / spread.planes  # what ports and uplinks of the other planes carry alone
+                rate = max(rate, min(others, spread.uplinks * others / need) if need else 1.0)
             if loss.moved:
                 rate = min(rate, 1 / (1 + loss.moved), scale_up if spread.planes == 1 else 1.0)
             total += step.nic_bytes

@@ -16,7 +16,7 @@ import numpy as np
 
 from designer.certify.certificate import EXACT, FailureResult
 from designer.certify.demand import step_groups
-from designer.certify.failure_bounds import bounded_failures
+from designer.certify.failure_bounds import bounded_failures, spread_of
 from designer.certify.problem import FlowProblem, Hubs, Ints, Pairs, digest, weigh
 from designer.certify.symmetry import Orbits, SymmetryFinder, joint_classes
 from designer.certify.throughput import POLICIES, Bounds, Judge, pair_share, phase_bounds
@@ -27,7 +27,8 @@ from designer.workload.traffic import Traffic
 
 Progress = Callable[[str], None]
 MAX_CLASSES = 150
-# Classes of single failures that are looked at without being asked for; of large networks fewer, as each takes long.
+# Classes of single failures that are looked at without being asked for; of large networks that are no leaves under
+# spines fewer, as each takes long.
 MOST_CLASSES = 400
 FEW_CLASSES = 100
 MOST_ASKED = 2000  # classes that are looked at in any case, where kinds of failures can be bounded as a whole
@@ -494,7 +495,8 @@ def unseen_failures(study: FailureStudy) -> int:
         return 0
     many = len(study.singles())
     nodes = many * max((unit.problem.nodes for unit in study.units()), default=0)
-    return many if many > MOST_CLASSES or (many > FEW_CLASSES and nodes > MOST_NODES) else 0
+    large = many > FEW_CLASSES and nodes > MOST_NODES and spread_of(study.intact, study.traffic) is None
+    return many if many > MOST_CLASSES or large else 0
 
 
 def _together(results: Iterable[FailureResult]) -> list[FailureResult]:
