@@ -115,9 +115,10 @@ def _mixed_bound(instance: Instance, pricing: Pricing, media: MediaFinder) -> An
         models |= {switch.key: switch for switch in usable}
         places = [*usable, *(owned.switch for owned in cluster.existing)]
         total += kind.count * kind.gpus * min(_host_cents(instance, kind.nic, item, pricing, media) for item in places)
-        parts = [(item, 0 if cluster.existing else pricing.switch_cents(item) / item.cages) for item in usable]
-        own = [_host_cents(instance, kind.nic, item, pricing, media, of_cage) for item, of_cage in parts]
-        shares += kind.count * kind.gpus * min(own, default=0.0)
+        if not cluster.existing:
+            parts = [(item, pricing.switch_cents(item) / item.cages) for item in usable]
+            own = [_host_cents(instance, kind.nic, item, pricing, media, of_cage) for item, of_cage in parts]
+            shares += kind.count * kind.gpus * min(own, default=0.0)
     if total == math.inf:
         return AnyNetworkBound(None, "no switch of the catalog can hold some of the NICs", 0)
     held = sum(
