@@ -120,9 +120,7 @@ def existing_words(design: Design, rewired: Rewired) -> Iterator[tuple[str, str]
     """What stays of the network that was there, and what a new one would come to."""
     moves, switches = rewired.moves, design.counts["switches"]
     left = int((rewired.existing.fabric.nodes.kind >= LEAF).sum()) - rewired.reused_switches
-    yield "links", moved_words(
-        moves.kept, rewired.kept_at_most, moves.plugged, moves.pulled, rewired.plugged_at_least
-    )
+    yield "links", moved_words(moves.kept, rewired.kept_at_most, moves.plugged, moves.pulled, rewired.plugged_at_least)
     words = f"{rewired.reused_switches:,} of {switches:,} switches are there already, {left:,} there are not used"
     if rewired.fresh is not None:
         words += f"; {anew_words(rewired.fresh.cost_cents, rewired.fresh.links)}"

@@ -17,9 +17,7 @@ def existing_sections(file: DesignFile) -> Iterator[Element]:
         return
     reused = sum(old >= 0 for old in record.same_as)
     words = f"{reused:,} of {len(record.same_as):,} switches are those of {record.file}."
-    links = moved_words(
-        record.kept, record.kept_at_most, record.plugged, record.pulled, record.plugged_at_least
-    )
+    links = moved_words(record.kept, record.kept_at_most, record.plugged, record.pulled, record.plugged_at_least)
     rows: list[list[Cell]] = [
         [LINK_NAMES.get(item.link_class, item.link_class), f"{item.kept:,}", f"{item.plugged:,}", f"{item.pulled:,}"]
         for item in record.classes
