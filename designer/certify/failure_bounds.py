@@ -1,11 +1,10 @@
 """What any single failure leaves of a network of leaves and spines, without looking at single elements.
 
-Networks of little symmetry have as many classes of failures as elements. Where every leaf reaches every spine by the
-same bundle of k of its u links, arithmetic bounds them all from below. Let X be what a leaf sends, or gets, at most.
-
-Spine lost: an even split over the others loads each link by X / (u - k). Link lost: its leaf splits in proportion to
-what is left of each bundle, k / (u - 1) or less over each, so that no link of another leaf carries more than
-X / (u - 1), either. So (u - k) / X and (u - 1) / X are left, at most line rate.
+Networks of little symmetry have as many classes of failures as elements. In networks of leaves and spines arithmetic
+bounds them all from below. Any two leaves share at least m links: over all spines, the smaller of their bundles added
+up; where all bundles are alike that is all u uplinks of a leaf. Let X be what a leaf sends, or gets, at most, and let
+traffic of two leaves take each spine in proportion to the smaller bundle. Then a bundle of k links carries k X / m at
+most. A lost link takes one off what pairs share, a lost spine k: (m - 1) / X and (m - k) / X are left, or line rate.
 
 NIC or leaf lost: what a GPU without NIC sends goes to a peer of its domain, over that peer's rail to the domain of the
 receiver, and on inside it. A peer that takes over all sends twice its own, one of n that share it 1 + 1/n times.
@@ -13,7 +12,7 @@ Leaves of all rails serve the same domains, so each leaf of the other rail gets 
 on their own rail: X again, for a single NIC one line rate.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,20 +22,22 @@ from designer.certify.demand import GroupDemand, PairDemand, apart, step_groups
 from designer.certify.problem import Floats, Ints
 from designer.certify.view import FabricView
 from designer.fabric.fabric import CORE, LEAF, LEAF_LEAF, LEAF_SPINE, SPINE, Fabric
+from designer.fabric.pairs import MAX_PATTERNS, worst_leaf_pair
 from designer.instance.schema import RequirementsSection
 from designer.workload.traffic import Phase, Step, Traffic
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Leaves under spines by even bundles: rates in Gb/s of all uplinks of a leaf, of a bundle, of a link, of a port.
+    """Leaves under spines: rates in Gb/s of what any two leaves share, of the largest bundle, of a link, of a port.
 
-    `home` is the leaf of each GPU in the first plane; planes are alike.
+    `even` says that all bundles are alike. `home` is the leaf of each GPU in the first plane; planes are alike.
     """
 
-    uplinks: float
+    shared: float
     bundle: float
     link: float
+    even: bool
     port: float
     planes: int
     home: Ints
@@ -55,32 +56,37 @@ class Loss:
 
 
 def spread_of(view: FabricView, traffic: Traffic) -> Spread | None:
-    """The fabric as leaves under spines by even bundles, the same on all rails and planes; None where it is not."""
-    bundles = _even_bundles(view)
+    """The fabric as leaves under spines, the same on all rails and planes; None where it is something else."""
+    links = _bundles(view)
     home = _homes(view, traffic)
     table, ports = view.attachment
-    if bundles is None or home is None or not view.planes_match or len(np.unique(ports)) != 1:
+    if links is None or home is None or not view.planes_match or len(np.unique(ports)) != 1:
         return None
-    spines, links, gbps = bundles
-    numbers = _numbers(view.fabric, traffic.hb_domain)
-    uplinks, bundle = spines * links * gbps, links * gbps
-    return Spread(uplinks, bundle, gbps, float(ports[0, 0]), table.shape[1], home, numbers)
+    return Spread(*links, float(ports[0, 0]), table.shape[1], home, _numbers(view.fabric, traffic.hb_domain))
 
 
-def _even_bundles(view: FabricView) -> tuple[int, int, float] | None:
-    """Spines of a unit, links of a bundle and their speed, where every leaf reaches all spines alike."""
+def _bundles(view: FabricView) -> tuple[float, float, float, bool] | None:
+    """What two leaves share at least, the largest bundle, a link, all in Gb/s; whether all bundles are alike.
+
+    None where it is not leaves with equally many uplinks to spines of their unit.
+    """
     fabric, unit = view.fabric, view.unit_of_node
     kind, links, classes = fabric.nodes.kind, fabric.links, fabric.link_class()
     between = np.flatnonzero(classes == LEAF_SPINE)
     if (kind == CORE).any() or (classes == LEAF_LEAF).any() or len(np.unique(links.gbps[between])) != 1:
         return None
+    uplinks = np.bincount(links.a[between], minlength=fabric.n_nodes)[kind == LEAF]
+    if len(np.unique(uplinks)) != 1:
+        return None
     units = int(unit.max(initial=-1)) + 1
     leaves, spines = (np.bincount(unit[kind == tier], minlength=units) for tier in (LEAF, SPINE))
     pair, bundle = np.unique(links.a[between] * fabric.n_nodes + links.b[between], return_counts=True)
-    alike = len(np.unique(spines)) == 1 and len(np.unique(bundle)) == 1
-    if not alike or len(pair) != int((leaves * spines).sum()):
+    even = len(np.unique(bundle)) == 1 and len(pair) == int((leaves * spines).sum())
+    if not even and len(uplinks) > MAX_PATTERNS:
         return None
-    return int(spines[0]), int(bundle[0]), float(links.gbps[between[0]])
+    shared = 1.0 if even else worst_leaf_pair(fabric)
+    gbps = float(links.gbps[between[0]])
+    return shared * int(uplinks[0]) * gbps, int(bundle.max()) * gbps, gbps, even
 
 
 def _homes(view: FabricView, traffic: Traffic) -> Ints | None:
@@ -141,7 +147,7 @@ def bounded_failures(
     Where a kind falls short by this arithmetic, single elements of it may still do.
     """
     spread = spread_of(view, traffic)
-    if spread is None or requirements.routing != "adaptive":
+    if spread is None or (not spread.even and requirements.symmetric_uplinks) or requirements.routing != "adaptive":
         return None
     loads: list[tuple[Phase, list[tuple[Step, float]]]] = []
     for phase in traffic.network_phases:
@@ -153,17 +159,22 @@ def bounded_failures(
             steps.append((step, float(leaf_rates(groups, pairs, spread.home).max(initial=0.0)) / spread.planes))
         loads.append((phase, steps))
     scale_up = scale_up_gbps / (2 * spread.planes * spread.port)
-    return list(_results(spread, loads, requirements, traffic.hb_domain, scale_up))
+    # Floors of uneven bundles mean what a pair shares (`throughput.pair_share`).
+    part = 1.0 if requirements.symmetric_uplinks else worst_leaf_pair(view.fabric)
+    asked = {
+        item.failure: item.throughput * part for item in sorted(requirements.survive, key=lambda item: item.throughput)
+    }
+    return list(_results(spread, loads, asked, requirements.detour, traffic.hb_domain, scale_up))
 
 
 def _results(
     spread: Spread,
     loads: list[tuple[Phase, list[tuple[Step, float]]]],
-    requirements: RequirementsSection,
+    asked: Mapping[str, float],
+    detour: str,
     domain: int,
     scale_up: float,
 ) -> Iterator[FailureResult]:
-    asked = {item.failure: item.throughput for item in sorted(requirements.survive, key=lambda item: item.throughput)}
     alone = spread.planes == 1
     # With further planes left they take over, and no peer has to.
     moved = {"single-relay": 1.0 if alone else 1 / (spread.planes - 1)}
@@ -177,18 +188,18 @@ def _results(
         Loss("domain", "domain"),
     ):
         stranded = loss.name in ("switch:leaf", "nic")
-        if stranded and alone and domain == 1:
-            continue  # nothing takes over: GPUs are cut off
+        if domain == 1 and (loss.kind == "domain" or (stranded and alone)):
+            continue  # GPUs are their own domains; nothing takes over, they are cut off
         left = {
             policy: _left(spread, loads, replace(loss, moved=part if stranded else 0.0), scale_up)
             for policy, part in moved.items()
         }
-        phase, lower = left[requirements.detour]
+        phase, lower = left[detour]
         required = asked.get(loss.kind)
         met = required is None or lower >= required - EXACT
         policies = (left["spread"][1], left["single-relay"][1]) if stranded and alone else (None, None)
         # What is left of a leaf's uplinks is a cut, too, where no other plane takes over.
-        upper = lower if alone and loss.uplinks_lost else 1.0
+        upper = lower if alone and spread.even and loss.uplinks_lost else 1.0
         number = spread.numbers[loss.name]
         yield FailureResult(loss.name, number, phase, lower, upper, None, 0, required, met, *policies)
 
@@ -202,10 +213,10 @@ def _left(
         slow = total = 0.0
         for step, sent in steps:
             need = sent + loss.moved * (sent if loss.leaf else spread.port)
-            rate = min(1.0, (spread.uplinks - loss.uplinks_lost) / need) if need else 1.0
+            rate = min(1.0, (spread.shared - loss.uplinks_lost) / need) if need else 1.0
             if loss.uplinks_lost and spread.planes > 1:
                 others = 1 - 1 / spread.planes  # what ports and uplinks of the other planes carry alone
-                rate = max(rate, min(others, spread.uplinks * others / need) if need else 1.0)
+                rate = max(rate, min(others, spread.shared * others / need) if need else 1.0)
             if loss.moved:
                 rate = min(rate, 1 / (1 + loss.moved), scale_up if spread.planes == 1 else 1.0)
             total += step.nic_bytes

@@ -13,10 +13,10 @@ from designer.certify.failure_bounds import bounded_failures, leaf_rates, spread
 from designer.certify.failures import FailureStudy, certify_failures, exhaustive_singles
 from designer.certify.throughput import Judge
 from designer.certify.view import FabricView
-from designer.fabric.fabric import Fabric
+from designer.fabric.fabric import SPINE, Fabric
 from designer.instance.schema import RequirementsSection, SurviveSection
 from designer.workload.traffic import Traffic
-from tests.certify.fabrics import GBPS, SCALE_UP_GBPS, Tree, all_to_all, clos, phase, shift, traffic, worst
+from tests.certify.fabrics import GBPS, SCALE_UP_GBPS, Sketch, Tree, all_to_all, clos, phase, shift, traffic, worst
 
 SETTINGS = settings(
     derandomize=True, max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck)
@@ -69,6 +69,37 @@ def test_never_above_what_a_single_element_leaves(network: tuple[Fabric, Traffic
         low, high = truth[name]
         assert result.lower <= high + 1e-6, name
         assert result.upper >= low - 1e-6, name
+
+
+@st.composite
+def uneven(draw: st.DrawFn) -> tuple[Fabric, Traffic]:
+    """One rail of leaves whose links to the spines differ, each leaf with as many in all; domains of one GPU."""
+    leaves, down, spines, uplinks = (draw(st.integers(2, most)) for most in (4, 3, 3, 4))
+    rows = [[draw(st.integers(0, spines - 1)) for _ in range(uplinks)] for _ in range(leaves)]
+    sketch = Sketch(leaves * down)
+    leaf, spine = sketch.switches(leaves), sketch.switches(spines, SPINE)
+    sketch.links(np.arange(leaves * down), leaf + np.arange(leaves * down) // down, GBPS)
+    for number, row in enumerate(rows):
+        sketch.links(np.full(uplinks, leaf + number), spine + np.array(row), draw(st.just(200)))
+    size = leaves * down
+    part = draw(st.sampled_from([all_to_all(size), shift(size, draw(st.integers(1, size - 1))), worst(size)]))
+    return sketch.fabric(), traffic(size, 1, phase("dp", size, part))
+
+
+@SETTINGS
+@given(uneven())
+def test_bundles_that_differ(network: tuple[Fabric, Traffic]) -> None:
+    fabric, demands = network
+    requirements = RequirementsSection.model_validate({"symmetric_uplinks": False})
+    found = bounded_failures(FabricView(fabric), demands, requirements, SCALE_UP_GBPS)
+    assume(found is not None)
+    assert found is not None
+    study = FailureStudy(fabric, demands, requirements, SCALE_UP_GBPS, Judge())
+    truth: dict[str, float] = {}
+    for result in exhaustive_singles(study):
+        truth[result.removed] = min(truth.get(result.removed, 1.0), result.upper)
+    for result in found:
+        assert result.lower <= truth[result.removed] + 1e-6, result.removed
 
 
 def test_by_hand() -> None:
