@@ -178,7 +178,7 @@ def main() -> int:
     print("{:16} {:>8} {:9} {:>15} {:>8} {:>8} {:>8} {:>13}".format(*names))
     points: list[Point] = []
     for path in sorted(instance_files("scale"), key=lambda path: (path.stem.split("-")[0], path.stem)):
-        if int(path.stem.split("-")[1]) <= options.most:
+        if int(path.stem.rsplit("-", 1)[-1]) <= options.most:
             points.append(design_point(path, options.repeat))
             print(show(points[-1]), flush=True)
     for point in command_points(options.repeat):
