@@ -156,8 +156,8 @@ def growth_points() -> dict[str, list[tuple[int, float, float]]]:
             for point in design["points"]
             if point["name"].startswith(f"{family}-")
         ]
-    for task in ("intact", "all single failures"):
-        found[f"certificate, {task}"] = [
+    for task, name in (("intact", "intact"), ("all single failures", "failures")):
+        found[f"certificate, {name}"] = [
             (point["endpoints"], point["seconds"], point["peak_mb"])
             for point in certificate["points"]
             if point["task"] == task and point["seconds"]
