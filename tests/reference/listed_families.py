@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
+from typing import Any
 
 from designer.catalog.components import NicMode, PortMode, Switch
 from designer.catalog.media import LinkMedium, link_media
-from designer.costing.bill import Bill
+from designer.costing.bill import bill_of_materials
 from designer.costing.pricing import Pricing
 from designer.instance.instance import Instance
 from designer.workload.traffic import Phase, Step, Traffic
@@ -282,10 +283,17 @@ def _side(instance: Instance, mode: NicMode, place: list[int], side: int, per_ca
     return _Class(len(place), frozenset(lower), frozenset(upper))
 
 
-def bought(bill: Bill) -> Counter[str]:
-    """Cables and modules of a bill by catalog key."""
-    found = Counter[str]()
-    for line in bill.lines:
-        if line.section != "switches":
-            found[line.item] += line.quantity
-    return found
+def closed_forms_hold(search: Any, instance: Instance, most: int) -> int:
+    """Holds cost, pieces and counts of the cheapest proposals to what is counted from their drawings; how many."""
+    looked_at = 0
+    while (priced := search.cheapest()) is not None and looked_at < most:
+        fabric, bought = priced.draw(), Counter[str]()
+        bill = bill_of_materials(fabric, instance.catalog, Pricing(instance.objective, instance.energy))
+        for line in bill.lines:
+            if line.section != "switches":
+                bought[line.item] += line.quantity
+        assert fabric.counts() == priced.shape.counts()
+        assert (bill.total_cents, bought) == (priced.cents, priced.pieces())
+        looked_at += 1
+        search.refuse()
+    return looked_at
