@@ -247,7 +247,7 @@ class PhaseProof(Record):
 
 
 class FailureProof(Record):
-    """What a failure leaves of the floors, in the phase that fares worst; one entry a class of equal cases."""
+    """What a failure leaves of the floors, in the phase that fares worst; one entry a class of cases."""
 
     removed: str = Field(description='like "switch:spine" or "link:leaf-spine + nic"')
     stands_for: Count = Field(description="real failures of this class")

@@ -141,10 +141,12 @@ def bounded_failures(
     traffic: Traffic,
     requirements: RequirementsSection,
     scale_up_gbps: float,
+    share: float = 1.0,
 ) -> list[FailureResult] | None:
     """A result for every kind of single failure, from below; None where the network is another.
 
-    Where a kind falls short by this arithmetic, single elements of it may still do.
+    `share` is the part of a floor that a pair of leaves is meant to keep (`throughput.pair_share`). Where a kind
+    falls short by this arithmetic, single elements of it may still do.
     """
     spread = spread_of(view, traffic)
     if spread is None or (not spread.even and requirements.symmetric_uplinks) or requirements.routing != "adaptive":
@@ -159,10 +161,8 @@ def bounded_failures(
             steps.append((step, float(leaf_rates(groups, pairs, spread.home).max(initial=0.0)) / spread.planes))
         loads.append((phase, steps))
     scale_up = scale_up_gbps / (2 * spread.planes * spread.port)
-    # Floors of uneven bundles mean what a pair shares (`throughput.pair_share`).
-    part = 1.0 if requirements.symmetric_uplinks else worst_leaf_pair(view.fabric)
     asked = {
-        item.failure: item.throughput * part for item in sorted(requirements.survive, key=lambda item: item.throughput)
+        item.failure: item.throughput * share for item in sorted(requirements.survive, key=lambda item: item.throughput)
     }
     return list(_results(spread, loads, asked, requirements.detour, traffic.hb_domain, scale_up))
 

@@ -469,13 +469,13 @@ def certify_failures(study: FailureStudy, *, pairs: bool = True) -> tuple[Failur
 
     Classes with the same outcome are told together. Networks of little symmetry have as many classes as elements: where
     they are too many, kinds of failures are bounded as a whole (`failure_bounds`). Where that cannot be, each is looked
-    at if the requirements speak of failures, else none (`unseen_failures`).
+    at if the requirements speak of failures, else none (`unseen_failures`). With pairs, which are asked for, all are.
     """
-    many = unseen_failures(study)
     singles = study.singles()
-    if many or len(singles) > MOST_ASKED:
-        known = bounded_failures(study.intact, study.traffic, study.requirements, study.scale_up_gbps)
-        if many or known is not None:
+    unseen = unseen_failures(study, singles)
+    if not pairs and (unseen or len(singles) > MOST_ASKED):
+        known = bounded_failures(study.intact, study.traffic, study.requirements, study.scale_up_gbps, study.share)
+        if unseen or known is not None:
             return tuple(sorted(known or (), key=lambda result: (result.lower, result.removed)))
     results: list[FailureResult] = []
     for found in singles:
@@ -489,14 +489,13 @@ def certify_failures(study: FailureStudy, *, pairs: bool = True) -> tuple[Failur
     return tuple(sorted(_together(results), key=lambda result: (result.lower, result.removed, -result.stands_for)))
 
 
-def unseen_failures(study: FailureStudy) -> int:
-    """Classes of single failures that are not looked at, as they are too many and nothing is asked of them."""
-    if study.requirements.survive:
-        return 0
-    many = len(study.singles())
+def unseen_failures(study: FailureStudy, singles: list[ElementClass]) -> bool:
+    """Whether classes of single failures are not looked at, as they are too many and nothing is asked of them."""
+    many = len(singles)
+    if study.requirements.survive or many <= FEW_CLASSES:
+        return False
     nodes = many * max((unit.problem.nodes for unit in study.units()), default=0)
-    large = many > FEW_CLASSES and nodes > MOST_NODES and spread_of(study.intact, study.traffic) is None
-    return many if many > MOST_CLASSES or large else 0
+    return many > MOST_CLASSES or (nodes > MOST_NODES and spread_of(study.intact, study.traffic) is None)
 
 
 def _together(results: Iterable[FailureResult]) -> list[FailureResult]:

@@ -334,7 +334,7 @@ def certificate_parts(design: Design, certificate: Certificate) -> Iterator[Any]
         given = {(phase.name, phase.job): uplinks_give(design, phase) for phase in design.traffic.network_phases}
     yield phases_table(certificate, given)
     if certificate.failures:
-        yield Text("\nFailures, of each class of equal cases one", style="bold")
+        yield Text("\nFailures, the worst of each class", style="bold")
         yield failures_table(certificate, MOST_FAILURES)
     elif certificate.phases:
         yield Text("\nFailures: hardly two of them are alike, and none is asked to be survived: not looked at")

@@ -262,9 +262,11 @@ def digits(traffic: Traffic, *, partners: bool = False) -> tuple[int, ...] | Non
         if mark > last:
             found.append(mark // last)
             last = mark
-    if last != traffic.gpus or (found and math.prod(found[:1]) != traffic.rails and traffic.rails != 1):
+    if last != traffic.gpus:
         return None
-    return tuple(found) if traffic.rails > 1 else (1, *found)
+    if traffic.rails == 1:
+        return (1, *found)
+    return tuple(found) if found[0] == traffic.rails else None
 
 
 def finest(traffic: Traffic, radix: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]] | None:

@@ -1,16 +1,20 @@
 """The program's optimum against enumeration of the whole family, and against known optima of hypothetical switches."""
 
+import json
 import math
 from itertools import product
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from designer.benchmark.suites import instance_files
 from designer.comparison import best_templates
 from designer.costing.pricing import MediaFinder, Pricing
 from designer.fabric.shape import ClosShape
 from designer.formulation.clos_search import ClosSearch, Limits, Proposal
 from designer.instance.instance import Instance
+from designer.instance.load import load_instance
 from designer.workload.phases import derive_traffic
 from tests.reference.brute_force import BruteForce
 from tests.strategies import (
@@ -27,6 +31,8 @@ from tests.strategies import (
     problems,
     switch,
 )
+
+INSTANCES = Path(__file__).parents[2] / "instances"
 
 
 def propose(instance: Instance, start: ClosShape | None = None) -> Proposal:
@@ -51,6 +57,16 @@ def check(instance: Instance) -> BruteForce:
 def test_random_problems(problem):
     """On random small problems the program finds what enumeration finds, or as it does, that there is none."""
     check(instance_of(**problem))
+
+
+@pytest.mark.parametrize("path", instance_files(INSTANCES / "small"), ids=lambda path: path.stem)
+def test_the_small_instances(path):
+    """On each instance of `small` the Clos optimum is that of enumeration; the record, of any family, is no dearer."""
+    optimum = check(load_instance(path)).cheapest_cents()
+    record = json.loads((path.parent / "best_known.json").read_text(encoding="utf-8"))[path.stem]
+    assert record["status"] == "optimal"
+    assert optimum is not None
+    assert 100 * record["cost_usd"] <= optimum + 0.5
 
 
 SMALL = {"s4": switch(4, 500), "s6": switch(6, 700), "s8": switch(8, 1000)}
